@@ -1,4 +1,4 @@
-"""`python -m kohort.embedded`: starts that fail are told in one line."""
+"""`python -m kohort.embedded`: failed starts are reported in one line."""
 
 import socket
 from pathlib import Path

@@ -59,7 +59,7 @@ async def test_priority_comes_from_the_class(cluster: InMemoryApiServer) -> None
     assert "the integer value of priority (7) must not be provided in pod spec" in by_hand.message
 
 
-async def test_the_default_class_counts_for_those_who_name_none(cluster: InMemoryApiServer) -> None:
+async def test_the_default_class_is_set_where_none_is_named(cluster: InMemoryApiServer) -> None:
     assert (await cluster.create(make_pod("before")))["spec"]["priority"] == 0
     await cluster.create(priority_class("normal", 5, globalDefault=True))
     spec = (await cluster.create(make_pod("after")))["spec"]
@@ -113,7 +113,7 @@ async def test_a_quota_requires_requests_of_containers(cluster: InMemoryApiServe
     assert reply.message == 'pods "a" is forbidden: failed quota: q: must specify limits.memory for: main'
 
 
-async def test_a_pod_that_ended_gives_back_what_it_used(cluster: InMemoryApiServer) -> None:
+async def test_an_ended_pod_returns_its_usage(cluster: InMemoryApiServer) -> None:
     await cluster.create(make_resource_quota("q", pods="1"))
     await cluster.create(make_pod("a"))
     await cluster.merge(f"{PODS}/a/status", {"status": {"phase": "Succeeded"}})
@@ -136,14 +136,14 @@ async def test_what_failed_or_was_a_dry_run_uses_nothing(cluster: InMemoryApiSer
     assert (await cluster.try_create(make_pod("b"))).status == 201
 
 
-async def test_a_raised_quota_lets_the_next_one_in(cluster: InMemoryApiServer) -> None:
+async def test_a_raised_quota_admits_the_next_pod(cluster: InMemoryApiServer) -> None:
     await cluster.create(make_resource_quota("q", pods="0"))
     assert (await cluster.try_create(make_pod("a"))).status == 403
     await cluster.merge(QUOTA, {"spec": {"hard": {"pods": "1"}}})
     assert (await cluster.try_create(make_pod("a"))).status == 201
 
 
-async def test_a_quota_looks_only_at_its_scope(cluster: InMemoryApiServer) -> None:
+async def test_a_quota_counts_its_scope_only(cluster: InMemoryApiServer) -> None:
     scoped = make_resource_quota("q", pods="0")
     scoped["spec"]["scopes"] = ["BestEffort"]
     await cluster.create(scoped)

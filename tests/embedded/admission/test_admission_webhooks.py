@@ -1,4 +1,4 @@
-"""Webhooks and policies: asked when a write concerns them, and heard."""
+"""Webhooks and policies: called for matching writes, and their responses applied."""
 
 import asyncio
 import ssl
@@ -27,11 +27,11 @@ GATED_NODE = "spec.nodeName: Forbidden: cannot be set until all schedulingGates 
 
 
 async def nothing() -> None:
-    """What happens while a webhook thinks, mostly."""
+    """Actions during a webhook call, mostly."""
 
 
 class AdmissionWebhook:
-    """A webhook on this machine that does as the test says."""
+    """A webhook on this machine with the responses of the test."""
 
     def __init__(self, url: str, bundle: str) -> None:
         self.client = {"url": url, "caBundle": bundle}
@@ -97,7 +97,7 @@ async def test_a_webhook_can_change_a_write(cluster: InMemoryApiServer, hook: Ad
     assert asked["object"]["data"] == {"x": "1"}
 
 
-async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(
+async def test_fields_added_by_a_webhook_get_defaults_before_the_next_one_is_called(
     cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     sidecar = {"name": "side", "image": "busybox:1"}
@@ -136,7 +136,7 @@ async def test_a_webhook_can_refuse_and_warn(cluster: InMemoryApiServer, hook: A
     assert (await cluster.try_create(make_config_map("b"))).message.endswith("denied the request without explanation")
 
 
-async def test_only_what_a_webhook_asked_for_reaches_it(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
+async def test_a_webhook_receives_only_matching_requests(cluster: InMemoryApiServer, hook: AdmissionWebhook) -> None:
     selector = {"matchLabels": {"watched": "yes"}}
     condition = {"name": "named", "expression": "object.metadata.name != 'skipped'"}
     more: Object = {"objectSelector": selector, "matchConditions": [condition]}
@@ -198,7 +198,7 @@ async def test_a_condition_can_report_which_manager_owns_the_fields(
 
 
 class ReadOnlyCatalog(tuple[ServedResource, ...]):
-    """Resources that nobody may go through."""
+    """Resources that no user may access."""
 
     def __iter__(self) -> Iterator[ServedResource]:
         raise AssertionError("every resource is looked at")
@@ -229,7 +229,7 @@ async def test_a_webhook_that_is_not_there(
         assert 'failed calling webhook "hook.example.com": failed to call webhook: Post' in reply.message
 
 
-async def test_a_write_does_not_outlive_the_namespace_that_goes_while_a_webhook_thinks(
+async def test_a_write_does_not_outlive_the_namespace_that_is_deleted_during_a_webhook_call(
     cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     await cluster.create(make_namespace("team"))
@@ -260,7 +260,7 @@ async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
-async def test_a_webhook_that_thinks_for_too_long(
+async def test_a_slow_webhook_times_out(
     cluster: InMemoryApiServer, hook: AdmissionWebhook, policy: str, status: int
 ) -> None:
     done_thinking = asyncio.Event()
@@ -289,7 +289,7 @@ async def test_a_dry_run_is_reported_as_such(cluster: InMemoryApiServer, hook: A
     assert [each["dryRun"] for each in hook.asked] == [True]
 
 
-async def test_a_webhook_that_wants_to_sees_what_others_changed(
+async def test_a_webhook_with_reinvocation_sees_later_changes(
     cluster: InMemoryApiServer, hook: AdmissionWebhook
 ) -> None:
     def answer(asked: Object) -> Object:
@@ -317,7 +317,7 @@ async def test_the_configuration_of_webhooks_is_never_held_up(
 
 async def test_a_policy_refuses_what_it_does_not_like(cluster: InMemoryApiServer) -> None:
     constraints = {"resourceRules": [RULE]}
-    validations = [{"expression": "has(object.data)", "message": "say something"}]
+    validations = [{"expression": "has(object.data)", "message": "a message"}]
     spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": validations}
     policy = {"apiVersion": GROUP, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "talk"}, "spec": spec}
     bound = {"policyName": "talk", "validationActions": ["Deny"]}
@@ -329,7 +329,7 @@ async def test_a_policy_refuses_what_it_does_not_like(cluster: InMemoryApiServer
     await cluster.create({**head, "spec": bound})
     reply = await cluster.try_create(silent)
     assert reply.status == 422
-    assert "ValidatingAdmissionPolicy 'talk' with binding 'talk' denied request: say something" in reply.message
+    assert "ValidatingAdmissionPolicy 'talk' with binding 'talk' denied request: a message" in reply.message
     assert (await cluster.try_create(make_config_map("a", x="1"))).status == 201
 
 

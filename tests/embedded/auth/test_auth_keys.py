@@ -124,7 +124,7 @@ SIGNER = Signer(new_key())
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=4))
-def test_a_token_gives_back_what_was_signed(claims: dict[str, str]) -> None:
+def test_a_token_contains_what_was_signed(claims: dict[str, str]) -> None:
     assert SIGNER.verify(SIGNER.sign(dict(claims))) == claims
 
 

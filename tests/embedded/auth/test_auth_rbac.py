@@ -1,4 +1,4 @@
-"""Who may do what: by the RBAC objects that are stored, and nothing else."""
+"""Permissions of users: by the stored RBAC objects, and nothing else."""
 
 import pytest
 from hypothesis import given
@@ -128,7 +128,7 @@ async def test_impersonation_needs_leave(cluster: InMemoryApiServer) -> None:
     assert (await cluster.request("GET", "/api", None, {"Impersonate-Group": "team"})).status == 400
 
 
-async def test_reviews_answer_what_requests_would(cluster: InMemoryApiServer) -> None:
+async def test_access_reviews_agree_with_requests(cluster: InMemoryApiServer) -> None:
     await cluster.create(role("reader", rule("pods", "get")))
     await cluster.create(binding("b", "reader", "jane"))
     group = "/apis/authorization.k8s.io/v1"

@@ -35,7 +35,7 @@ def environment() -> Any:
 
 
 def theirs(text: str) -> Json:
-    """Unchecked, as values of unknown type are: what types tell beforehand is no matter of evaluation."""
+    """Unchecked, as values of unknown type are: static types do not affect evaluation."""
     try:
         result = environment().compile(text, disable_check=True).eval(data={"self": SELF})
     except RuntimeError:

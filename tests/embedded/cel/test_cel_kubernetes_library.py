@@ -1,4 +1,4 @@
-"""Functions that only Kubernetes' CEL knows."""
+"""Functions of Kubernetes' CEL library."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ semver('v1') ~ invalid semantic version
 'a'.matches('(') ~ error parsing regexp
 timestamp('today') ~ RFC 3339
 duration('soon') ~ invalid duration
-timestamp('2020-01-01T00:00:00Z').getHours('Nowhere/City') ~ unknown time zone
+timestamp('2020-01-01T00:00:00Z').getHours('Unknown/City') ~ unknown time zone
 timestamp('2020-01-01T00:00:00Z').getHours('+99:99') ~ unknown time zone
 timestamp('9999-12-31T23:59:59Z').getFullYear('+14:00') ~ timestamp overflow
 [1].unwrapOpt() ~ no such overload
@@ -112,7 +112,7 @@ def test_fails_with_a_reason(line: str) -> None:
 
 REFUSED = """
 self.a + ~ mismatched input '<EOF>'
-self.a == nobody ~ undeclared reference to 'nobody'
+self.a == missing ~ undeclared reference to 'missing'
 self.a.nothing() ~ undeclared reference to 'nothing'
 nothing(1) ~ undeclared reference to 'nothing'
 self.a.startsWith() ~ found no matching overload for 'startsWith'
@@ -128,19 +128,19 @@ for ~ mismatched input 'for'
 
 
 @pytest.mark.parametrize("line", REFUSED.strip().splitlines())
-def test_a_text_that_is_no_expression_is_refused_with_its_place(line: str) -> None:
+def test_a_text_that_is_no_expression_is_rejected_with_its_position(line: str) -> None:
     text, _, reason = line.partition(" ~ ")
     with pytest.raises(CompileError, match=reason.replace("(", r"\(")) as caught:
         value(text, self=None)
     assert "<input>:1:" in str(caught.value)
 
 
-def test_an_error_points_at_the_place_in_its_line() -> None:
+def test_an_error_has_its_position_in_the_line() -> None:
     with pytest.raises(CompileError) as caught:
-        value("true &&\n  self.a == nobody", self=None)
+        value("true &&\n  self.a == missing", self=None)
     assert str(caught.value).splitlines() == [
-        "ERROR: <input>:2:13: undeclared reference to 'nobody' (in container '')",
-        " |   self.a == nobody",
+        "ERROR: <input>:2:13: undeclared reference to 'missing' (in container '')",
+        " |   self.a == missing",
         " | ............^",
     ]
 
@@ -149,7 +149,7 @@ def test_variables_hide_those_outside_and_only_inside() -> None:
     assert value("[1, 2].map(self, self * 2) == [2, 4] && self == 7", self=7)
 
 
-def test_a_program_knows_what_it_asks_for() -> None:
+def test_a_program_lists_the_paths_it_reads() -> None:
     program = compile_expression("self.a.b == 1 && [1].all(other, other == self.c)", ("self", "other"))
     assert program.used == {"self"}
     assert program.paths == {("a", "b"), ("c",)}

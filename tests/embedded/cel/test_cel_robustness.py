@@ -1,4 +1,4 @@
-"""Whatever an expression does, it ends in a value or in an error of CEL's own."""
+"""Any expression ends in a value or in an error of CEL's own."""
 
 import contextlib
 from typing import Any

@@ -67,7 +67,7 @@ def replica_set(name: str, size: int, available: int, **annotations: str) -> See
 
 
 def scaled(sets: Sets, sizes: Sizes) -> Sets:
-    """The sets at their new sizes; what goes first is what does not serve."""
+    """The sets at their new sizes; what does not serve is deleted first."""
     for each in sets.all:
         size = sizes.get(each.metadata.uid, each.spec.replicas)
         serving = min(size, each.status.available_replicas)
@@ -163,7 +163,7 @@ def test_names_of_long_deployments_leave_space_for_the_hash() -> None:
     assert len(new_set(long, 1, {})["metadata"]["name"]) == 253
 
 
-def test_numbers_go_up_and_the_past_is_remembered() -> None:
+def test_revision_numbers_increase_and_the_history_is_kept() -> None:
     old = replica_set("old", 0, 0, **{REVISION: "7"})
     back = replica_set("back", 0, 0, **{REVISION: "3", HISTORY: "1"})
     wanted = new_annotations(deployment(1), Sets(back, (old,)))

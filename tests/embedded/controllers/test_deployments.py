@@ -1,4 +1,4 @@
-"""Deployments lead from one template to the next, and tell how far they are."""
+"""Deployments roll out templates, and report their progress."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -117,7 +117,7 @@ async def test_recreate_waits_until_the_last_old_pod_is_gone(world: ControllerHa
     assert await output(world, found, "Progressing") == ("True", "NewReplicaSetAvailable")
 
 
-async def test_going_back_gives_the_old_set_a_new_number(world: ControllerHarness) -> None:
+async def test_a_rollback_sets_the_old_set_to_a_new_revision(world: ControllerHarness) -> None:
     found = await world.create(web(1))
     await world.run_all_pods()
     await world.merge(found, image("new"))
@@ -150,7 +150,7 @@ async def test_a_paused_deployment_scales_but_does_not_roll(world: ControllerHar
     assert await sizes(world) == {"1": 0, "2": 4}
 
 
-async def test_a_rollout_that_stands_still_is_late(world: ControllerHarness) -> None:
+async def test_a_rollout_without_progress_exceeds_its_deadline(world: ControllerHarness) -> None:
     found = await world.create(web(1, progressDeadlineSeconds=30))
     await world.advance(20)
     assert await output(world, found, "Progressing") == ("True", "ReplicaSetUpdated")

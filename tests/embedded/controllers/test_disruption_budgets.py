@@ -1,4 +1,4 @@
-"""Disruption budgets tell how many of their pods may go, and evictions keep to that."""
+"""Disruption budgets state how many of their pods may be evicted, and evictions respect that."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -71,7 +71,7 @@ async def test_a_minimum_counts_the_pods_that_are_there(world: ControllerHarness
     assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
 
 
-async def test_a_share_counts_what_the_owners_want(world: ControllerHarness) -> None:
+async def test_a_percentage_refers_to_the_replicas_of_the_owners(world: ControllerHarness) -> None:
     owner = await world.create(replica_set("web", 10))
     found = await world.create(budget(maxUnavailable="25%"))
     await ready_pods(world, 9, owner)
@@ -106,7 +106,7 @@ async def test_evictions_are_granted_up_to_the_budget(world: ControllerHarness) 
     assert not (await world.get(found))["status"].get("disruptedPods")
 
 
-async def test_an_eviction_that_comes_to_nothing_is_forgotten_after_two_minutes(world: ControllerHarness) -> None:
+async def test_an_eviction_without_a_deletion_expires_after_two_minutes(world: ControllerHarness) -> None:
     found = await world.create(budget(minAvailable=2))
     await ready_pods(world, 3)
     await world.settle()

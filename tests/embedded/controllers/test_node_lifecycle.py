@@ -1,4 +1,4 @@
-"""Nodes that are not heard of are lost; taints follow conditions."""
+"""Nodes without heartbeats are lost; taints follow conditions."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Pods that nobody else would remove are removed."""
+"""Pods that no other controller would remove are removed."""
 
 from collections.abc import AsyncIterator
 
@@ -46,7 +46,7 @@ async def test_pods_of_a_node_that_comes_back_stay(world: ControllerHarness) -> 
     assert await world.exists(kept)
 
 
-async def test_a_pod_bound_to_a_node_that_never_was_goes(world: ControllerHarness) -> None:
+async def test_a_pod_bound_to_a_missing_node_is_deleted(world: ControllerHarness) -> None:
     lost = await world.create(make_pod("lost", nodeName="nowhere"))
     await world.advance(45)
     assert not await world.exists(lost)

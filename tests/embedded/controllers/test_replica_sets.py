@@ -1,4 +1,4 @@
-"""ReplicaSets keep as many pods as they want, and tell how many there are."""
+"""ReplicaSets keep the desired number of pods, and report how many exist."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -63,7 +63,7 @@ async def test_pods_are_made_with_all_fields_of_their_template(world: Controller
     assert sum(reason == "SuccessfulCreate" for reason, _ in await world.events()) == 3
 
 
-async def test_a_pod_that_fails_or_goes_is_replaced(world: ControllerHarness) -> None:
+async def test_a_failed_or_deleted_pod_is_replaced(world: ControllerHarness) -> None:
     found = await world.create(replica_set(2))
     await world.run_all_pods()
     first, second = await world.pods()
@@ -141,7 +141,7 @@ async def test_a_cache_that_lags_never_makes_pods_twice(world: ControllerHarness
     assert len(await world.pods()) == 3
 
 
-async def test_a_set_on_its_way_out_makes_nothing(world: ControllerHarness) -> None:
+async def test_a_terminating_set_creates_nothing(world: ControllerHarness) -> None:
     found = replica_set(0)
     found["metadata"]["finalizers"] = ["a.b/c"]
     made = await world.create(found)
@@ -180,7 +180,7 @@ def seen(name: str, *, node: str = "n", phase: str = "Running", ready: int | Non
         (seen("z", age=10), seen("a", age=1000)),
     ],
 )
-def test_what_serves_less_goes_first(goes: ControllerPod, stays: ControllerPod) -> None:
+def test_pods_that_serve_less_are_deleted_first(goes: ControllerPod, stays: ControllerPod) -> None:
     assert deletion_order([stays, goes], [], 1, START) == [goes]
 
 
@@ -194,7 +194,7 @@ def test_crowded_pods_go_first() -> None:
     st.integers(0, 2000),
     st.lists(st.builds(PodStatus, phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])), max_size=20),
 )
-def test_a_plan_carried_out_leaves_as_many_as_are_wanted(replicas: int, statuses: list[PodStatus]) -> None:
+def test_a_plan_that_is_executed_leaves_the_desired_replicas(replicas: int, statuses: list[PodStatus]) -> None:
     found = SeenReplicaSet(spec=SeenReplicaSetSpec(replicas=replicas))
     pods = [ControllerPod(metadata=ObjectMeta(uid=str(n)), status=status) for n, status in enumerate(statuses)]
     wanted = plan(found, pods, pods, START)

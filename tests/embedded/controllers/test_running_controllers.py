@@ -53,7 +53,7 @@ async def test_nothing_is_left_behind_at_the_end() -> None:
         assert asyncio.all_tasks() - before == set()
 
 
-async def test_a_stop_before_the_caches_are_live_ends_too() -> None:
+async def test_a_stop_before_the_caches_are_synced_ends_too() -> None:
     async with running_apiserver() as cluster:
         controllers = BuiltinControllers(Client(cluster.core.transport(ADMIN), cluster.clock))
         controllers.start()

@@ -30,7 +30,7 @@ async def cluster() -> AsyncIterator[InMemoryApiServer]:
 
 
 @asynccontextmanager
-async def at_work(cluster: InMemoryApiServer) -> AsyncIterator[ControllerHarness]:
+async def running_controllers(cluster: InMemoryApiServer) -> AsyncIterator[ControllerHarness]:
     """Controllers with caches of their own, until they stop."""
     interceptor = InterceptingTransport(cluster.core.transport(ADMIN))
     controllers = BuiltinControllers(Client(interceptor, cluster.clock), SERVING)
@@ -53,19 +53,19 @@ def stateful_set(replicas: int) -> Object:
 
 
 async def test_controllers_that_start_anew_finish_what_others_began(cluster: InMemoryApiServer) -> None:
-    async with at_work(cluster) as world:
+    async with running_controllers(cluster) as world:
         web, db = await world.create(deployment("web", 4)), await world.create(stateful_set(3))
         await world.run_all_pods()
         await world.merge(web, image("new"))
         await world.merge(db, image("new"))
         await world.settle()
     for _ in range(3):
-        async with at_work(cluster) as world:
+        async with running_controllers(cluster) as world:
             await world.settle()
             terminating = [pod for pod in await world.pods() if pod["metadata"].get("deletionTimestamp")]
             for pod in terminating:
                 await world.delete(pod, gracePeriodSeconds=0)
-    async with at_work(cluster) as world:
+    async with running_controllers(cluster) as world:
         await world.run_all_pods()
         assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"new"}
         assert len(await world.pods()) == 7
@@ -76,7 +76,7 @@ async def test_controllers_that_start_anew_finish_what_others_began(cluster: InM
 
 @pytest.mark.parametrize("held", ["pods", "replicasets", "deployments", "statefulsets", "controllerrevisions"])
 async def test_a_cache_that_lags_makes_nothing_twice(cluster: InMemoryApiServer, held: str) -> None:
-    async with at_work(cluster) as world:
+    async with running_controllers(cluster) as world:
         web, db = await world.create(deployment("web", 3)), await world.create(stateful_set(2))
         await world.run_all_pods()
         world.interceptor.hold_watches(held)
@@ -92,7 +92,7 @@ async def test_a_cache_that_lags_makes_nothing_twice(cluster: InMemoryApiServer,
 
 
 async def settled(world: ControllerHarness) -> None:
-    """Whatever was refused is tried again in time, and what follows from it comes about."""
+    """Rejected writes are retried in time, and have their effects."""
     for _ in range(4):
         await world.advance(30)
         await world.run_all_pods()
@@ -112,7 +112,7 @@ async def settled(world: ControllerHarness) -> None:
 async def test_temporary_rejections_do_not_change_the_result(
     rejections: list[tuple[tuple[str, str], int, int]],
 ) -> None:
-    async with running_apiserver() as cluster, at_work(cluster) as world:
+    async with running_apiserver() as cluster, running_controllers(cluster) as world:
         for (method, end), code, times in rejections:
             world.interceptor.reject(method, end, *[code] * times)
         web, _ = await world.create(deployment("web", 2)), await world.create(stateful_set(2))

@@ -1,4 +1,4 @@
-"""What was said of a pod's end is taken back where nothing came of it."""
+"""The disruption condition of a pod is reset where the pod was not deleted."""
 
 from collections.abc import AsyncIterator
 
@@ -37,13 +37,13 @@ async def test_it_is_taken_back_after_two_minutes(world: ControllerHarness) -> N
     assert await reported(world, found) == ("False", "")
 
 
-async def test_what_the_node_specifies_stands(world: ControllerHarness) -> None:
+async def test_a_disruption_reported_by_the_kubelet_is_kept(world: ControllerHarness) -> None:
     found = await doomed(world, "ending", "TerminationByKubelet")
     await world.advance(300)
     assert await reported(world, found) == ("True", "TerminationByKubelet")
 
 
-async def test_a_pod_that_goes_is_left_alone(world: ControllerHarness) -> None:
+async def test_a_terminating_pod_is_left_alone(world: ControllerHarness) -> None:
     found = await doomed(world, "going", "PreemptionByScheduler")
     await world.delete(found)
     await world.advance(300)

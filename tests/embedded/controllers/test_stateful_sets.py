@@ -118,7 +118,7 @@ async def test_a_pod_that_ended_is_replaced_under_its_name(world: ControllerHarn
     assert not await world.exists(first)
 
 
-async def test_an_update_goes_backwards_and_waits_for_each(world: ControllerHarness) -> None:
+async def test_an_update_is_in_reverse_order_and_waits_for_each_pod(world: ControllerHarness) -> None:
     found = await world.create(db(2))
     await world.run_all_pods()
     before = (await world.get(found))["status"]["currentRevision"]
@@ -221,7 +221,7 @@ async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(world: Co
     assert await world.names() == ["db-0"]
 
 
-async def test_going_back_takes_up_the_old_revision(world: ControllerHarness) -> None:
+async def test_a_rollback_uses_the_old_revision(world: ControllerHarness) -> None:
     found = await world.create(db(1))
     await world.run_all_pods()
     first = (await world.get(found))["status"]["updateRevision"]

@@ -47,7 +47,7 @@ def test_the_shortest_toleration_counts(tolerations: list[Toleration], seconds: 
     assert tolerated_seconds((A, B), tolerations) == seconds
 
 
-async def test_a_pod_without_toleration_goes_at_once_and_reports_why(world: ControllerHarness) -> None:
+async def test_a_pod_without_toleration_is_deleted_at_once_with_a_reason(world: ControllerHarness) -> None:
     host = await world.create(node("host"))
     expelled = await world.create(make_pod("expelled", nodeName="host"))
     await world.settle()
@@ -61,7 +61,7 @@ async def test_a_pod_without_toleration_goes_at_once_and_reports_why(world: Cont
     assert ("TaintManagerEviction", "Marking for deletion Pod default/expelled") in await world.events()
 
 
-async def test_a_pod_that_comes_later_goes_too(world: ControllerHarness) -> None:
+async def test_a_pod_created_later_is_deleted_too(world: ControllerHarness) -> None:
     await world.create(node("host", BROKEN))
     await world.settle()
     expelled = await world.create(make_pod("expelled", nodeName="host"))
@@ -69,7 +69,7 @@ async def test_a_pod_that_comes_later_goes_too(world: ControllerHarness) -> None
     assert (await world.get(expelled))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_patient_pod_goes_when_its_time_is_up(world: ControllerHarness) -> None:
+async def test_a_pod_with_a_limited_toleration_is_deleted_after_its_time(world: ControllerHarness) -> None:
     await world.create(node("host", BROKEN))
     held = await world.create(patient("held", 60))
     await world.advance(55)
@@ -78,7 +78,7 @@ async def test_a_patient_pod_goes_when_its_time_is_up(world: ControllerHarness) 
     assert (await world.get(held))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_pod_stays_when_the_taint_goes_in_time(world: ControllerHarness) -> None:
+async def test_a_pod_stays_when_the_taint_is_removed_in_time(world: ControllerHarness) -> None:
     host = await world.create(node("host", BROKEN))
     spared = await world.create(patient("spared", 60))
     await world.advance(30)

@@ -1,4 +1,4 @@
-"""Answers to writes stand in for a cache until it shows them, and no longer."""
+"""Responses to writes replace cached states until the cache shows them, and no longer."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ def state(revision: str, uid: str = "u") -> ControllerPod:
     return ControllerPod(metadata=metadata)
 
 
-def test_an_answer_stands_until_the_cache_shows_it_or_something_newer() -> None:
+def test_a_response_is_used_until_the_cache_has_it_or_something_newer() -> None:
     lag = UnobservedWrites[ControllerPod](VirtualClock())
     written = lag.wrote(state("9"))
     assert lag.latest(state("8")) is written
@@ -23,14 +23,14 @@ def test_an_answer_stands_until_the_cache_shows_it_or_something_newer() -> None:
     assert lag.latest(state("8")).metadata.resource_version == "8"
 
 
-def test_an_answer_of_another_life_or_without_a_number_does_not_stand() -> None:
+def test_a_response_with_another_uid_or_without_a_revision_is_ignored() -> None:
     for old, new in ((state("8", "other"), state("9")), (state("8"), state("abc")), (state("abc"), state("9"))):
         lag = UnobservedWrites[ControllerPod](VirtualClock())
         lag.wrote(new)
         assert lag.latest(old) is old
 
 
-async def test_a_cache_is_believed_again_after_a_while() -> None:
+async def test_a_cache_is_trusted_again_after_a_while() -> None:
     clock = VirtualClock()
     lag = UnobservedWrites[ControllerPod](clock)
     lag.wrote(state("9"))
@@ -40,7 +40,7 @@ async def test_a_cache_is_believed_again_after_a_while() -> None:
     assert lag.missing("owner") == []
 
 
-def test_what_was_made_and_not_shown_is_missing_until_it_is_or_goes() -> None:
+def test_a_created_object_is_missing_until_it_is_observed_or_deleted() -> None:
     lag = UnobservedWrites[ControllerPod](VirtualClock())
     made = lag.wrote(state("9"))
     assert lag.missing("owner") == [made]
@@ -52,7 +52,7 @@ def test_what_was_made_and_not_shown_is_missing_until_it_is_or_goes() -> None:
     assert lag.missing("owner") == []
 
 
-def test_what_the_cache_shows_up_to_the_last_answer_is_an_echo() -> None:
+def test_watch_events_up_to_the_last_response_are_an_echo() -> None:
     lag = UnobservedWrites[ControllerPod](VirtualClock())
     assert not lag.is_echo(state("9"))
     lag.wrote(state("9"))

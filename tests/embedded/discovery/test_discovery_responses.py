@@ -1,4 +1,4 @@
-"""Discovery says what is served, in the shapes that clients read."""
+"""Discovery lists what is served, in the forms that clients read."""
 
 import random
 
@@ -42,7 +42,7 @@ def test_groups_prefer_their_best_version() -> None:
     assert [one["version"] for one in groups["kueue.x-k8s.io"]["versions"]] == ["v1beta2", "v1beta1"]
 
 
-def test_one_group_stands_alone_under_its_name() -> None:
+def test_one_group_is_served_under_its_name() -> None:
     assert api_group(SERVED, "batch") == {
         "kind": "APIGroup",
         "apiVersion": "v1",
@@ -91,7 +91,7 @@ def test_a_subresource_of_another_group_reports_it() -> None:
 
 
 @pytest.mark.parametrize("version", ["v2", "v2beta1"])
-def test_everything_at_once_in_the_version_asked_for(version: str) -> None:
+def test_aggregated_discovery_is_served_in_the_requested_version(version: str) -> None:
     core, named = aggregated_core(SERVED, version), aggregated_groups(SERVED, version)  # type: ignore[arg-type]
     assert core["kind"] == named["kind"] == "APIGroupDiscoveryList"
     assert core["apiVersion"] == named["apiVersion"] == f"apidiscovery.k8s.io/{version}"
@@ -99,7 +99,7 @@ def test_everything_at_once_in_the_version_asked_for(version: str) -> None:
     assert {"name": "apps"} in [item["metadata"] for item in named["items"]]
 
 
-def test_an_aggregated_answer_carries_names_scope_and_subresources() -> None:
+def test_an_aggregated_document_has_names_scope_and_subresources() -> None:
     (core,) = aggregated_core(SERVED, "v2")["items"]
     pods = next(one for one in core["versions"][0]["resources"] if one["resource"] == "pods")
     assert pods["scope"] == "Namespaced"

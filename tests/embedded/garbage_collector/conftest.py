@@ -7,6 +7,6 @@ from embedded.garbage_collector.harness import GarbageCollectorHarness, running_
 
 @pytest_asyncio.fixture
 async def world() -> AsyncIterator[GarbageCollectorHarness]:
-    """A server with a collector at work."""
+    """A server with a running garbage collector."""
     async with running_garbage_collector() as found:
         yield found

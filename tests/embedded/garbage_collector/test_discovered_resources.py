@@ -1,4 +1,4 @@
-"""What discovery tells: each resource once, in the preferred version, and which groups did not answer."""
+"""The result of discovery: each resource once, in the preferred version, and which groups did not respond."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_only_resources_with_all_the_verbs_are_chosen() -> None:
     assert [served.resource.plural for served in chosen] == ["one"]
 
 
-def test_a_group_that_did_not_answer_is_reported() -> None:
+def test_an_unavailable_group_is_reported() -> None:
     discovered = build_resources([group("far.io", version("v1", freshness="Stale")), group("k.io", version("v1"))])
     assert discovered.failed == ("far.io/v1",)
 
@@ -58,7 +58,7 @@ async def test_kinds_come_and_go_with_their_definitions_at_once(world: GarbageCo
     assert "widgets" not in {resource.plural for resource in world.collector.monitors.watched}
 
 
-async def test_a_group_that_does_not_answer_is_followed_still(world: GarbageCollectorHarness) -> None:
+async def test_an_unavailable_group_is_still_watched(world: GarbageCollectorHarness) -> None:
     await world.create(widget_definition())
     await world.settle()
     stale = b'{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}'
@@ -70,7 +70,7 @@ async def test_a_group_that_does_not_answer_is_followed_still(world: GarbageColl
     assert watched == ["widgets"]
 
 
-async def test_lists_and_watches_ask_for_metadata_alone(world: GarbageCollectorHarness) -> None:
+async def test_lists_and_watches_request_metadata_only(world: GarbageCollectorHarness) -> None:
     await world.create(make_config_map("one"))
     await world.settle()
     lists = [each for each in world.interceptor.sent if each.path.endswith("/configmaps")]

@@ -1,4 +1,4 @@
-"""What goes when its owner goes, and what stays: in each way of propagation, with several owners, in circles."""
+"""Which dependents are deleted with their owner: for each propagation policy, with several owners, in cycles."""
 
 from embedded.garbage_collector.harness import (
     GarbageCollectorHarness,
@@ -16,7 +16,9 @@ HOLD = "example.com/hold"
 EVENTS = "/api/v1/events"
 
 
-async def test_a_child_goes_after_its_owner_and_a_grandchild_after_it(world: GarbageCollectorHarness) -> None:
+async def test_a_dependent_is_deleted_after_its_owner_and_its_dependents_after_it(
+    world: GarbageCollectorHarness,
+) -> None:
     owner = await world.create(make_config_map("owner"))
     child = await world.create(with_owners(make_config_map("child"), owner))
     grandchild = await world.create(with_owners(make_pod("grandchild"), child))
@@ -37,7 +39,9 @@ async def test_an_owner_that_is_held_keeps_its_children_in_the_background(world:
     assert await world.survivors(owner, child) == set()
 
 
-async def test_a_child_that_comes_after_its_owner_went_goes_too(world: GarbageCollectorHarness) -> None:
+async def test_a_dependent_created_after_the_deletion_of_its_owner_is_deleted_too(
+    world: GarbageCollectorHarness,
+) -> None:
     owner = await world.create(make_config_map("owner"))
     await world.delete(owner)
     await world.settle()
@@ -68,7 +72,9 @@ async def test_what_was_garbage_before_the_collector_came_is_found(world: Garbag
 # Several owners
 
 
-async def test_a_child_stays_for_its_other_owner_and_forgets_the_one_that_went(world: GarbageCollectorHarness) -> None:
+async def test_a_dependent_with_another_owner_stays_and_loses_the_reference_to_the_deleted_one(
+    world: GarbageCollectorHarness,
+) -> None:
     one, two = await world.create(make_config_map("one")), await world.create(make_config_map("two"))
     child = await world.create(with_owners(make_config_map("child"), one, two))
     await world.delete(one)
@@ -133,7 +139,7 @@ async def test_in_the_foreground_an_owner_does_not_wait_for_a_child_that_does_no
     assert await world.survivors(child) == set()
 
 
-async def test_in_the_foreground_the_innermost_goes_first(world: GarbageCollectorHarness) -> None:
+async def test_in_the_foreground_the_innermost_is_deleted_first(world: GarbageCollectorHarness) -> None:
     owner = await world.create(make_config_map("owner"))
     child = await world.create(with_owners(make_config_map("child"), owner, block=True))
     grandchild = await world.create(
@@ -169,7 +175,7 @@ async def test_an_owner_that_holds_other_finalizers_keeps_them(world: GarbageCol
 # Orphan
 
 
-async def test_orphans_forget_their_owner_and_stay(world: GarbageCollectorHarness) -> None:
+async def test_orphans_lose_their_owner_reference_and_stay(world: GarbageCollectorHarness) -> None:
     owner = await world.create(deployment("owner"))
     child = await world.create(with_owners(make_pod("child"), owner, block=True))
     grandchild = await world.create(with_owners(make_config_map("grandchild"), child))
@@ -201,7 +207,7 @@ async def test_a_child_with_the_orphan_finalizer_leaves_its_own_children_behind(
 # Circles
 
 
-async def test_a_circle_goes_as_a_whole_however_it_is_deleted(world: GarbageCollectorHarness) -> None:
+async def test_a_cycle_is_deleted_as_a_whole_by_any_propagation_policy(world: GarbageCollectorHarness) -> None:
     for policy in ("Background", "Foreground"):
         one = await world.create(make_config_map("one"))
         two = await world.create(with_owners(make_config_map("two"), one, block=True))

@@ -1,4 +1,4 @@
-"""The collector on a bad day: caches that lag, writes that collide, answers that get lost, watches that break."""
+"""The collector with failures: stale caches, conflicting writes, lost responses, broken watches."""
 
 import asyncio
 
@@ -142,7 +142,7 @@ async def test_each_child_is_deleted_once(world: GarbageCollectorHarness) -> Non
     assert world.interceptor.count("GET", "/owner") < 30
 
 
-async def test_a_delete_whose_answer_got_lost_does_not_affect_a_new_object(world: GarbageCollectorHarness) -> None:
+async def test_a_delete_whose_response_was_lost_does_not_affect_a_new_object(world: GarbageCollectorHarness) -> None:
     owner = await world.create(make_config_map("owner"))
     child = await world.create(with_owners(make_config_map("child"), owner))
     await world.settle()
@@ -193,7 +193,7 @@ async def test_discovery_that_fails_takes_no_kind_out_of_sight(world: GarbageCol
     assert await world.survivors(child) == set()
 
 
-async def test_kinds_that_are_not_served_for_a_while_are_forgotten_and_their_children_stay(
+async def test_kinds_that_are_temporarily_not_served_are_dropped_and_their_dependents_stay(
     world: GarbageCollectorHarness,
 ) -> None:
     owner = await world.create(deployment("owner"))

@@ -1,4 +1,4 @@
-"""The law of garbage: what survives has no owners, or one that lives, or was orphaned; whatever happens on the way."""
+"""The law of garbage: what remains has no owners, or an existing one, or was orphaned; after any order of events."""
 
 import asyncio
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ deletions = st.lists(
 
 
 class ReachabilityModel:
-    """Who survives by the definition."""
+    """The objects that remain by definition."""
 
     def __init__(self, edges: list[Edge]) -> None:
         self.owners: dict[int, set[int]] = {number: set() for number in range(MOST)}
@@ -69,7 +69,7 @@ class ReachabilityModel:
         self._settle()
 
     def _settle(self) -> None:
-        """Whoever has lost all owners goes, until nobody does; the others forget those who went."""
+        """Objects that lost all owners are deleted, transitively; the others lose references to deleted owners."""
         while garbage := [each for each, owners in self.owners.items() if owners and not owners & self.owners.keys()]:
             for each in garbage:
                 del self.owners[each]
@@ -104,7 +104,7 @@ async def carry_out(world: GarbageCollectorHarness, deletion: Deletion, objects:
 
 
 async def state(world: GarbageCollectorHarness, objects: list[Object]) -> dict[int, set[int]]:
-    """Who is there, and by whom it says to be owned."""
+    """The existing objects, and the owners in their references."""
     names = {f"n{number}": number for number in range(MOST)}
     present = {number: await world.get(found) for number, found in enumerate(objects)}
     return {

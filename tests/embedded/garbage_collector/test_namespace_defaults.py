@@ -1,4 +1,4 @@
-"""What pods in every namespace count on comes back when somebody deletes it."""
+"""The objects that pods in every namespace rely on are restored after a deletion."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The end of a namespace: everything in it goes, what holds it is told, and then it goes itself."""
+"""The end of a namespace: everything in it is deleted, remaining objects are reported, and then it is deleted."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def team(world: GarbageCollectorHarness) -> Object:
     return await world.create(make_namespace("team"))
 
 
-async def test_a_namespace_goes_with_all_that_is_in_it(world: GarbageCollectorHarness) -> None:
+async def test_a_namespace_is_deleted_with_all_that_is_in_it(world: GarbageCollectorHarness) -> None:
     await world.create(widget_definition())
     space = await team(world)
     inside = [await world.create(in_team(each)) for each in (make_config_map("a"), make_pod("b"), widget("c"))]
@@ -132,7 +132,7 @@ async def test_what_can_not_be_deleted_is_reported_and_tried_again(world: Garbag
     assert await world.survivors(space) == set()
 
 
-def test_a_namespace_waits_for_an_api_that_does_not_answer() -> None:
+def test_a_namespace_waits_for_an_unavailable_api() -> None:
     output = by_type(conditions([], RemainingContent(undiscovered=("far.example.com/v1",)), "now"))
     assert output["NamespaceDeletionDiscoveryFailure"]["message"] == (
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "

@@ -58,7 +58,7 @@ def test_both_groups_of_events_are_one_store() -> None:
     assert find("events").key == find("events.events.k8s.io").key == "events"
 
 
-def test_reviews_are_answered_and_not_kept() -> None:
+def test_reviews_are_not_stored() -> None:
     assert not find("selfsubjectaccessreviews.authorization.k8s.io").is_served_by_store
     assert find("jobs.batch").is_served_by_store
 

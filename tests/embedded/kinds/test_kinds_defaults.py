@@ -1,4 +1,4 @@
-"""What Kubernetes fills in where an author said nothing."""
+"""Kubernetes' defaults for absent fields."""
 
 import copy
 from typing import Any
@@ -188,10 +188,10 @@ def test_defaulting_twice_changes_nothing_more_and_the_original_never(resource: 
         ({}, {}),
     ],
 )
-def test_the_range_of_a_node_stands_in_both_fields(given_: Object, filled: Object) -> None:
+def test_the_pod_cidr_of_a_node_is_in_both_fields(given_: Object, filled: Object) -> None:
     assert defaulted("nodes", {"metadata": {"name": "n"}, "spec": given_}).get("spec") == filled
 
 
-def test_the_address_of_a_pod_stands_in_both_fields() -> None:
+def test_the_address_of_a_pod_is_in_both_fields() -> None:
     status = apply_defaults(PODS, {**pod(), "status": {"podIP": "192.0.2.1"}})["status"]
     assert (status["podIP"], status["podIPs"]) == ("192.0.2.1", [{"ip": "192.0.2.1"}])

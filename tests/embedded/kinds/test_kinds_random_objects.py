@@ -1,4 +1,4 @@
-"""Whatever has the right types goes all the way through without a stumble, and twice is the same as once."""
+"""Any value of the right type is accepted, and processing it twice gives the same as once."""
 
 import copy
 from datetime import UTC, datetime

@@ -65,11 +65,11 @@ CONTAINERS = "spec.template.spec.containers"
         ),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_in_the_words_people_know(obj: Object, words: str) -> None:
+def test_a_value_of_the_wrong_type_is_rejected_with_the_messages_of_kubernetes(obj: Object, words: str) -> None:
     assert refusal(obj) == words
 
 
-def test_unknown_fields_are_dropped_and_named_with_their_place() -> None:
+def test_unknown_fields_are_dropped_and_reported_with_their_path() -> None:
     read = read_object(PODS, pod(container(imagee="x"), nodename="n"))
     assert read.unknown == ('unknown field "spec.containers[0].imagee"', 'unknown field "spec.nodename"')
     assert read.object == pod()

@@ -1,4 +1,4 @@
-"""What a write may touch, by the endpoint it goes to."""
+"""The fields that a write may change, by its endpoint."""
 
 import copy
 from typing import Any
@@ -66,7 +66,7 @@ def test_a_namespace_is_held_by_the_server() -> None:
         ({"limits": {"nvidia.com/gpu": "1"}}, "BestEffort"),
     ],
 )
-def test_a_pod_learns_its_quality_of_service(resources: Object, quality: str) -> None:
+def test_a_pod_gets_its_quality_of_service_class(resources: Object, quality: str) -> None:
     created = prepare_create(PODS, apply_defaults(PODS, pod(container(resources=resources))))
     assert created["status"] == {"phase": "Pending", "qosClass": quality}
 
@@ -122,7 +122,7 @@ def test_custom_objects_follow_their_status_subresource() -> None:
     assert prepare_update(WITH_STATUS, relabelled, old, "status") == thing(spec={"a": 1}, status={"b": 3})
 
 
-def test_only_the_finalize_endpoint_lets_a_namespace_go() -> None:
+def test_only_the_finalize_endpoint_completes_the_deletion_of_a_namespace() -> None:
     old = {"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Terminating"}}
     new = {"metadata": {"name": "n"}, "spec": {"finalizers": []}, "status": {}}
     assert prepare_update(NAMESPACES, new, old) == old

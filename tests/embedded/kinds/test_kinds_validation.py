@@ -1,6 +1,6 @@
-"""What is refused, in the words of a real 1.37 server (each text was compared with its answer)."""
+"""What is rejected, with the messages of a real 1.37 server (each text was compared with its response)."""
 
-# ruff: noqa: E501 - a text stands whole, as people see it
+# ruff: noqa: E501 - a message stays on one line, as it is printed
 
 import base64
 import copy
@@ -190,7 +190,7 @@ def test_a_pod_that_can_not_run_is_refused(found: list[str], errors: list[str]) 
         ),
     ],
 )
-def test_a_job_that_can_not_work_is_refused(obj: Object, errors: list[str]) -> None:
+def test_an_invalid_job_is_rejected(obj: Object, errors: list[str]) -> None:
     assert problems(JOBS, obj) == errors
 
 
@@ -283,7 +283,7 @@ def test_other_kinds_have_their_rules(key: str, obj: Object, errors: list[str]) 
 
 
 def changed(resource: ServedResource, obj: Object, change: Any, status: Object | None = None) -> list[str]:
-    """What is said when an object that was stored is changed so."""
+    """The errors when a stored object is changed so."""
     old = prepare_create(resource, apply_defaults(resource, obj))
     if status is not None:
         old["status"] = status

@@ -82,7 +82,7 @@ def test_a_set_read_back_is_the_same_to_the_letter(paths: set[tuple[str, ...]]) 
     assert repr(FieldSet.from_fields_v1(found.tree).tree) == repr(found.tree)
 
 
-def test_steps_have_one_spelling_and_numbers_stand_by_size() -> None:
+def test_steps_have_one_notation_and_numbers_are_sorted_by_value() -> None:
     read = FieldSet.from_fields_v1({'k:{"port": 443, "name":"<b>"}': {}, 'k:{"name":"a","port":80.0}': {".": {}}})
     assert list(read.tree) == ['k:{"name":"\\u003cb\\u003e","port":443}', 'k:{"name":"a","port":80}']
 
@@ -138,7 +138,7 @@ def test_an_empty_list_resets_and_tracking_stops(given: list[Any]) -> None:
     assert owners(updated(reset, deployment(3), "three")) == {}
 
 
-def test_the_first_apply_meets_the_objects_past() -> None:
+def test_the_first_apply_takes_earlier_fields_into_account() -> None:
     live = deployment(1)
     assert set(owners(applied(live, deployment(1), "me"))) == {"me", "before-first-apply"}
     with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using apps/v1: \.spec\.replicas'):
@@ -167,7 +167,7 @@ def test_force_takes_the_field() -> None:
     assert "f:spec" not in owners(taken).get("other", {})
 
 
-def test_what_is_no_longer_applied_goes_unless_others_own_it() -> None:
+def test_fields_no_longer_applied_are_removed_unless_others_own_them() -> None:
     live = applied(applied(None, deployment(1, a="1", b="2"), "me"), deployment(1, b="2"), "you")
     left = applied(live, deployment(1), "me")
     assert left["metadata"]["labels"] == {"b": "2"}

@@ -63,7 +63,9 @@ def test_operations_groups_and_versions_are_named_or_starred() -> None:
     ("resource", "namespace", "scope"),
     [(DEPLOYMENTS, "team", "Namespaced"), (NODES, "", "Cluster"), (NAMESPACES, "team", "Cluster")],
 )
-def test_a_scope_is_where_the_object_lives(resource: ServedResource, namespace: str, scope: str) -> None:
+def test_the_scope_of_a_rule_matches_the_scope_of_the_object(
+    resource: ServedResource, namespace: str, scope: str
+) -> None:
     a_write = write(resource=resource, namespace=namespace)
     fitting = [each for each in ("Namespaced", "Cluster") if matches(rule(scope=each), a_write)]
     assert fitting == [scope]
@@ -74,7 +76,7 @@ def test_rules_of_policies_may_name_objects() -> None:
     assert not matches(rule(resourceNames=["db"]), write())
 
 
-def test_an_equivalent_version_matches_unless_the_rule_wants_the_very_one() -> None:
+def test_an_equivalent_version_matches_unless_the_rule_requires_exact_matches() -> None:
     old_only, versions = [rule(apiVersions=["v1beta1"])], (DEPLOYMENTS, OLD_DEPLOYMENTS)
     assert matched_version(old_only, "Equivalent", write(), versions) is OLD_DEPLOYMENTS
     assert matched_version(old_only, "Exact", write(), versions) is None
@@ -98,7 +100,7 @@ def test_namespaces_are_selected_by_their_labels() -> None:
     assert not in_test_stage(write(namespace="prod"))
 
 
-def test_what_lives_in_no_namespace_is_selected_by_any_namespace_selector() -> None:
+def test_cluster_scoped_objects_match_any_namespace_selector() -> None:
     assert in_test_stage(write(resource=NODES, namespace=""))
 
 
@@ -132,12 +134,12 @@ def test_all_conditions_must_hold() -> None:
     assert not conditions("true", "'app' in oldObject.metadata.labels")
 
 
-def test_conditions_may_ask_what_the_user_may_do() -> None:
+def test_conditions_may_check_the_permissions_of_the_user() -> None:
     assert conditions("authorizer.group('apps').resource('deployments').check('get').allowed()")
     assert not conditions("authorizer.requestResource.check('delete').allowed()")
 
 
-def test_a_false_condition_decides_even_beside_one_that_fails() -> None:
+def test_a_false_condition_decides_even_if_another_one_fails() -> None:
     assert not conditions("object.missing == 1", "false")
     with pytest.raises(CelError, match="no such key: missing"):
         conditions("object.missing == 1", "true")

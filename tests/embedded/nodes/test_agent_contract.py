@@ -1,4 +1,4 @@
-"""What an agent makes of what a runtime says, and what it asks of one."""
+"""How an agent handles the events of a runtime, and what it requests from one."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -63,7 +63,9 @@ async def test_events_of_the_runtime_are_events_of_the_pod(world: NodeAgentHarne
     assert ("Started", "Started container main") in await world.events("a")
 
 
-async def test_a_pod_that_the_runtime_gave_up_reports_why(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
+async def test_a_pod_that_the_runtime_could_not_start_has_a_reason(
+    world: NodeAgentHarness, runtime: ScriptedRuntime
+) -> None:
     await world.run(pod())
     runtime.pods["a"].becomes(ended(1), failed=PodFailure("Evicted", "The node was low on resource: memory."))
     await world.advance(0)
@@ -87,7 +89,9 @@ async def test_a_deleted_pod_stays_until_its_containers_have_ended(
     assert runtime.pods["a"].is_closed
 
 
-async def test_a_pod_that_is_over_before_it_ran_goes_at_once(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
+async def test_a_pod_deleted_before_it_ran_is_removed_at_once(
+    world: NodeAgentHarness, runtime: ScriptedRuntime
+) -> None:
     await world.run(pod())
     await world.delete("a")
     runtime.pods["a"].becomes(ContainerWaiting("ContainerCreating"), over=True)
@@ -175,7 +179,7 @@ async def test_a_pod_that_others_ended_is_stopped(world: NodeAgentHarness, runti
     assert runtime.pods["a"].graces == [7]
 
 
-async def test_a_time_of_transition_is_that_of_the_last_turn(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
+async def test_a_transition_time_is_that_of_the_last_change(world: NodeAgentHarness, runtime: ScriptedRuntime) -> None:
     await world.run(pod(containers=[container("one"), container("two")]))
     waits = RuntimeContainerStatus("two", ContainerWaiting("ContainerCreating"))
     await world.advance(30)

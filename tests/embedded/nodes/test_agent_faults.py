@@ -68,7 +68,7 @@ async def test_a_refusal_is_reported_even_if_the_first_try_fails() -> None:
         assert (await world.status("a"))["reason"] == "NodeAffinity"
 
 
-async def test_status_of_a_pod_never_goes_to_another_of_its_name() -> None:
+async def test_the_status_of_a_pod_is_never_written_to_another_one_of_its_name() -> None:
     async with badly_connected() as (world, network):
 
         async def replace() -> None:

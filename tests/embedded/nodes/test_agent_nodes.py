@@ -1,4 +1,4 @@
-"""Nodes in the API: how they come, live and go."""
+"""Nodes in the API: registration, heartbeats and deletion."""
 
 from embedded.nodes.harness import (
     CAPACITY,
@@ -43,7 +43,7 @@ async def test_a_node_registers_as_a_kubelet_would(world: NodeAgentHarness) -> N
     assert status["nodeInfo"]["kubeletVersion"].startswith("v1.37")
 
 
-async def test_a_node_has_a_lease_that_goes_with_it(world: NodeAgentHarness) -> None:
+async def test_a_node_has_a_lease_that_is_deleted_with_it(world: NodeAgentHarness) -> None:
     lease = await world.cluster.get(f"{LEASES}/one")
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("one", 40)
     assert lease["metadata"]["ownerReferences"][0]["kind"] == "Node"

@@ -56,7 +56,7 @@ async def test_a_pod_can_be_configured_to_fail(world: NodeAgentHarness) -> None:
     assert await world.condition("a", "Ready") == ("False", "PodFailed", "")
 
 
-async def test_a_pod_is_ready_after_the_time_that_it_asks_for(world: NodeAgentHarness) -> None:
+async def test_a_pod_is_ready_after_its_configured_time(world: NodeAgentHarness) -> None:
     await world.run(pod(annotations={"ready_seconds": 5, "run_seconds": 20}))
     assert await world.condition("a", "Ready") == (
         "False",
@@ -181,7 +181,7 @@ async def test_a_pod_beyond_its_deadline_fails(world: NodeAgentHarness) -> None:
     assert ("DeadlineExceeded", status["message"]) in await world.events("a")
 
 
-async def test_a_pod_that_asks_for_too_much_is_refused(world: NodeAgentHarness) -> None:
+async def test_a_pod_with_excessive_requests_is_rejected(world: NodeAgentHarness) -> None:
     await world.run(pod("a", restart="Always"))
     big = pod("b", containers=[container("main", resources={"requests": {"cpu": "3500m"}})])
     await world.run(big)

@@ -1,4 +1,4 @@
-"""An agent that comes after another one: what it finds, what it goes on with, and what it leaves alone."""
+"""An agent that follows another one: what it finds, what it continues, and what it leaves alone."""
 
 from embedded.nodes.harness import PODS, container, pod, running_agent
 from embedded.nodes.scripted import ScriptedRuntime
@@ -37,7 +37,7 @@ async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
             assert await second.phase("a") == "Succeeded"
 
 
-async def test_a_crash_loop_goes_on_where_it_was() -> None:
+async def test_a_crash_loop_continues_where_it_was() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(restart="Always", annotations={"run_seconds": 1, "exit_code": 1}))
@@ -70,7 +70,7 @@ async def pods(cluster: InMemoryApiServer) -> list[dict[str, dict[str, str]]]:
     return list((await cluster.get(PODS))["items"])
 
 
-async def test_what_was_deleted_while_no_agent_was_there_goes_when_one_is() -> None:
+async def test_pods_deleted_while_no_agent_ran_are_ended_by_the_next_agent() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("runs", annotations={"run_seconds": 100}))
@@ -84,7 +84,7 @@ async def test_what_was_deleted_while_no_agent_was_there_goes_when_one_is() -> N
             assert await pods(cluster) == []
 
 
-async def test_what_runs_already_has_its_place_before_new_pods() -> None:
+async def test_running_pods_are_counted_before_new_pods() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("z", restart="Always"))
@@ -95,7 +95,7 @@ async def test_what_runs_already_has_its_place_before_new_pods() -> None:
             assert (await second.status("a"))["reason"] == "OutOfcpu"
 
 
-async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -> None:
+async def test_a_runtime_continues_from_the_status_written_by_a_former_agent() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod(annotations={"run_seconds": 100}))

@@ -112,7 +112,7 @@ def test_a_list_as_kubectl_prints_it_is_read_too(tmp_path: Path) -> None:
         ("- a\n", 1, "object"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_reported_with_its_place(tmp_path: Path, text: str, line: int, why: str) -> None:
+def test_a_mistake_in_a_file_is_reported_with_its_position(tmp_path: Path, text: str, line: int, why: str) -> None:
     with pytest.raises(DocumentError) as caught:
         read_nodes(written(tmp_path, text))
     assert why in str(caught.value)

@@ -19,7 +19,7 @@ def test_many_nodes_renew_less_often() -> None:
 
 
 @given(st.integers(1, 50_000))
-def test_no_node_is_silent_for_so_long_that_it_is_taken_for_dead(nodes: int) -> None:
+def test_leases_are_renewed_often_enough(nodes: int) -> None:
     assert USUAL.interval(nodes) + USUAL.min_interval < CONTROLLER_PATIENCE
     assert PATIENT.interval(nodes) * 3 < PATIENT.duration(nodes)
 

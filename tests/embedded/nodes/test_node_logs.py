@@ -1,4 +1,4 @@
-"""Logs: from an agent in the same process, over its endpoint, and who may read there."""
+"""Logs: from an agent in the same process, over its endpoint, and the permissions to read there."""
 
 import asyncio
 import ssl
@@ -26,10 +26,10 @@ from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import StatusError
-from kohort.kube.options import LogOptions as Asked
+from kohort.kube.options import LogOptions
 
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
-NOBODY = User("nobody", (AUTHENTICATED,))
+UNPRIVILEGED = User("unprivileged", (AUTHENTICATED,))
 FIRST = "kohort: pod default/a on node one, run 1 is simulated: no process runs, and the image is not used"
 PATIENCE = 60.0
 
@@ -46,7 +46,7 @@ async def test_a_simulated_container_reports_what_it_simulates(world: NodeAgentH
     assert (await text(world)).splitlines()[2] == "kohort: exits with 0 (Completed)"
 
 
-async def test_a_part_of_the_log_can_be_asked_for(world: NodeAgentHarness) -> None:
+async def test_a_part_of_the_log_can_be_requested(world: NodeAgentHarness) -> None:
     await world.run(pod(annotations={"run_seconds": 5}))
     await world.advance(6)
     end = "kohort: exits with 0 (Completed)\n"
@@ -57,7 +57,7 @@ async def test_a_part_of_the_log_can_be_asked_for(world: NodeAgentHarness) -> No
     assert await text(world, tail_lines=0) == ""
 
 
-async def test_the_log_of_the_run_before_can_be_asked_for(world: NodeAgentHarness) -> None:
+async def test_the_log_of_the_previous_run_can_be_requested(world: NodeAgentHarness) -> None:
     await world.run(pod(restart="OnFailure", annotations={"run_seconds": 5, "fail_times": 1}))
     with pytest.raises(StatusError, match='previous terminated container "main" in pod "a" not found'):
         await text(world, previous=True)
@@ -109,7 +109,7 @@ async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: NodeA
 
 
 class NodeLogsHarness:
-    """A server over HTTPS, and an agent that serves logs to whoever may read them."""
+    """A server over HTTPS, and an agent that serves logs to users with permission."""
 
     def __init__(self, server: ApiServer, source: AgentLogs, authority: FileCertificateAuthority, folder: Path) -> None:
         self.source = source
@@ -129,7 +129,7 @@ class NodeLogsHarness:
                 await asyncio.sleep(0.01)
 
     async def ask(self, user: User | None, path: str) -> tuple[int, str]:
-        """What the endpoint answers to somebody."""
+        """The response of the endpoint to a user."""
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if user is not None:
@@ -162,7 +162,7 @@ LOG = "/containerLogs/default/a/main"
 async def test_the_server_passes_logs_on_from_an_agent_of_its_own_process(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     assert (await site.pods.log(("default", "a"))).decode().splitlines()[0] == FIRST
-    assert await site.pods.log(("default", "a"), Asked(limit_bytes=6)) == b"kohort"
+    assert await site.pods.log(("default", "a"), LogOptions(limit_bytes=6)) == b"kohort"
 
 
 async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(site: NodeLogsHarness) -> None:
@@ -171,11 +171,11 @@ async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(
     site.source.remote = RemoteLogs(site.client, KeyPair(pair.certificate_pem, pair.key_pem))
     await site.run(run_seconds=1)
     async with asyncio.timeout(PATIENCE):
-        parts = [part async for part in site.pods.follow_log(("default", "a"), Asked(tail_lines=1))]
+        parts = [part async for part in site.pods.follow_log(("default", "a"), LogOptions(tail_lines=1))]
     assert b"".join(parts).decode().splitlines()[-1] == "kohort: exits with 0 (Completed)"
 
 
-async def test_the_endpoint_answers_as_a_kubelet_does(site: NodeLogsHarness) -> None:
+async def test_the_endpoint_returns_what_a_kubelet_does(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
     assert (await site.ask(ADMIN, f"{LOG}?tailLines=1")) == (200, "kohort: runs until it is deleted\n")
     other = "/containerLogs/default/b/main"
@@ -186,12 +186,12 @@ async def test_the_endpoint_answers_as_a_kubelet_does(site: NodeLogsHarness) -> 
     assert (await site.ask(ADMIN, "/pods"))[0] == 404
 
 
-async def test_a_certificate_alone_opens_nobodys_log(site: NodeLogsHarness) -> None:
+async def test_a_certificate_alone_grants_no_access_to_logs(site: NodeLogsHarness) -> None:
     await site.run(run_seconds="forever")
-    assert await site.ask(NOBODY, LOG) == (403, "Forbidden")
+    assert await site.ask(UNPRIVILEGED, LOG) == (403, "Forbidden")
 
 
-async def test_without_a_certificate_there_is_no_answer(site: NodeLogsHarness) -> None:
+async def test_without_a_certificate_there_is_no_response(site: NodeLogsHarness) -> None:
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
         await site.ask(None, LOG)
 

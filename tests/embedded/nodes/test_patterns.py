@@ -20,29 +20,29 @@ def test_the_number_of_the_node_counts_from_nought() -> None:
     assert dealt(3, name="gpu-{node}") == [("gpu-0",), ("gpu-1",), ("gpu-2",)]
 
 
-def test_a_range_is_dealt_out_evenly_and_neighbours_stay_together() -> None:
+def test_a_range_is_distributed_evenly_in_contiguous_blocks() -> None:
     assert dealt(4, rack="r{0..1}") == [("r0",), ("r0",), ("r1",), ("r1",)]
 
 
-def test_leading_noughts_give_the_width() -> None:
+def test_leading_zeros_set_the_width() -> None:
     assert dealt(2, rack="r{08..09}") == [("r08",), ("r09",)]
 
 
-def test_words_stand_between_bars() -> None:
+def test_lists_are_separated_by_bars() -> None:
     assert dealt(2, zone="{east|west}") == [("east",), ("west",)]
 
 
-def test_several_places_make_a_hierarchy_the_first_one_on_top() -> None:
+def test_several_placeholders_form_a_hierarchy_with_the_first_one_on_top() -> None:
     found = dealt(8, block="b{0..1}", rack="r{0..1}")
     assert found == [("b0", "r0")] * 2 + [("b0", "r1")] * 2 + [("b1", "r0")] * 2 + [("b1", "r1")] * 2
 
 
-def test_a_place_with_a_name_can_be_reported_again() -> None:
+def test_a_named_placeholder_can_be_repeated() -> None:
     found = dealt(4, block="b{block:0..1}", rack="b{block}-r{0..1}", host="{node}")
     assert found == [("b0", "b0-r0", "0"), ("b0", "b0-r1", "1"), ("b1", "b1-r0", "2"), ("b1", "b1-r1", "3")]
 
 
-def test_fewer_nodes_than_places_are_spread_over_them() -> None:
+def test_fewer_nodes_than_values_are_spread_over_them() -> None:
     assert dealt(2, rack="r{0..3}") == [("r0",), ("r2",)]
 
 

@@ -18,7 +18,7 @@ from kohort.kube.transport import Request, Response, Transport
 
 
 class OwnNodeTransport:
-    """A way to the server for somebody who may look at his own node only, as a kubelet."""
+    """A client of a user with permission for its own node only, as a kubelet."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -83,7 +83,7 @@ async def block(cluster: InMemoryApiServer, name: str) -> str:
     return str((await cluster.get(f"{NODES}/{name}"))["spec"]["podCIDR"])
 
 
-async def test_two_agents_give_different_addresses() -> None:
+async def test_two_agents_assign_different_addresses() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster, node("one")) as first, running_agent(cluster, node("two")) as second:
             await first.run(pod("a", "one"))
@@ -94,7 +94,7 @@ async def test_two_agents_give_different_addresses() -> None:
     assert not blocks[0].overlaps(blocks[1])
 
 
-async def test_an_agent_that_comes_after_another_gives_no_address_that_a_pod_has() -> None:
+async def test_a_later_agent_assigns_no_address_in_use() -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster) as first:
             await first.run(pod("a"))
@@ -114,7 +114,7 @@ async def test_a_node_that_has_no_block_yet_gets_one() -> None:
             assert ip_address(await address(world, "a")) in ip_network(await block(cluster, "one"))
 
 
-async def test_an_agent_that_may_not_see_other_nodes_goes_by_names_and_writes_no_block() -> None:
+async def test_an_agent_without_permission_to_list_nodes_derives_addresses_from_names() -> None:
     async with running_apiserver() as cluster:
         transport = OwnNodeTransport(cluster.core.transport(ADMIN))
         async with running_agent(cluster, transport=transport) as world:

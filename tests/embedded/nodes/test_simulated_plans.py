@@ -1,4 +1,4 @@
-"""What the annotations of a pod mean for its simulated life."""
+"""The meaning of a pod's annotations for its simulation."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_times_are_as_written() -> None:
     assert (found.start, found.run, found.stop, found.init) == (0.5, 30.0, 2.0, 4.0)
 
 
-def test_a_pod_may_run_for_ever() -> None:
+def test_a_pod_may_run_without_an_end() -> None:
     assert plan(run_seconds="forever").run == FOREVER
 
 
@@ -80,7 +80,7 @@ def test_a_part_of_all_pods_fails_and_always_the_same_ones() -> None:
     assert codes(plan(fail_rate="1", exit_code=9)) == [9, 9, 9]
 
 
-def test_a_reason_goes_with_its_exit_code() -> None:
+def test_a_reason_has_its_exit_code() -> None:
     found = plan(fail_times=1, fail_reason="OOMKilled")
     assert (found.reason, codes(found)) == ("OOMKilled", [137, 0, 0])
 

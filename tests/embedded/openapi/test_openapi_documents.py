@@ -1,4 +1,4 @@
-"""OpenAPI v3: an index with hashes, and documents in which kubectl finds what it looks for."""
+"""OpenAPI v3: an index with hashes, and documents with all that kubectl reads."""
 
 from dataclasses import replace
 from typing import Any
@@ -62,14 +62,14 @@ def test_a_document_is_rendered_once_while_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize("path", GROUP_VERSIONS)
-def test_every_reference_is_answered_within_the_document(path: str) -> None:
+def test_every_reference_is_resolved_within_the_document(path: str) -> None:
     found = document(path)
     known = {PREFIX + name for name in found["components"]["schemas"]}
     assert references(found) <= known
 
 
 @pytest.mark.parametrize("path", GROUP_VERSIONS)
-def test_types_are_single_as_openapi_3_0_wants_them(path: str) -> None:
+def test_types_are_single_as_openapi_3_0_requires(path: str) -> None:
     found = OpenApiDocuments().document(SERVED, path)
     assert found is not None
     assert b'"type":"string"' in found.data

@@ -1,4 +1,4 @@
-"""Recorded answers of Kubernetes' own libraries, and the schemas of the kinds in them; golden/README.md says how."""
+"""Recorded results of Kubernetes' own libraries, and the schemas of the kinds in them, as in golden/README.md."""
 
 import json
 from collections.abc import Mapping

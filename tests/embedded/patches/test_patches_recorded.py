@@ -11,7 +11,7 @@ from kohort.kube.errors import StatusError
 
 
 @pytest.mark.parametrize("case", cases("json"))
-def test_a_json_patch_gives_what_the_real_server_gives(case: dict[str, Any]) -> None:
+def test_a_json_patch_has_the_result_of_the_real_server(case: dict[str, Any]) -> None:
     before = copy.deepcopy(case["object"])
     if "error" in case:
         with pytest.raises(StatusError) as refused:
@@ -23,7 +23,7 @@ def test_a_json_patch_gives_what_the_real_server_gives(case: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("case", cases("strategic"))
-def test_a_strategic_patch_gives_what_the_real_server_gives(case: dict[str, Any]) -> None:
+def test_a_strategic_patch_has_the_result_of_the_real_server(case: dict[str, Any]) -> None:
     before = copy.deepcopy(case["object"])
     node = schema(case["kind"])
     if "error" in case:

@@ -1,4 +1,4 @@
-"""Content types, malformed patches and bounds: what a client is told, and what a patch may cost."""
+"""Content types, malformed patches and bounds: the errors of a client, and what a patch may cost."""
 
 from typing import Any
 

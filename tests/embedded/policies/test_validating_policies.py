@@ -37,7 +37,7 @@ async def texts(*arguments: Any) -> list[str]:
     return [each.message for each in (await judged(*arguments)).denials]
 
 
-async def test_a_write_that_meets_a_policy_passes() -> None:
+async def test_a_write_that_fulfills_a_policy_passes() -> None:
     outcome = await judged(policy(FEW), None, write(deployment(5)))
     assert (outcome.denials, outcome.warnings) == ([], [])
 
@@ -53,7 +53,7 @@ async def test_a_refusal_reads_as_on_the_real_server() -> None:
     )
 
 
-async def test_a_policy_gives_the_reason_of_its_choice() -> None:
+async def test_a_policy_returns_its_configured_reason() -> None:
     refused = refusal(await judged(policy({"expression": FEW, "reason": "Forbidden"})), write())
     assert refused is not None
     assert (refused.code, refused.reason) == (403, "Forbidden")
@@ -88,7 +88,7 @@ async def test_a_failure_denies_unless_the_policy_ignores_failures() -> None:
     assert await texts(policy("object.missing == 1", failurePolicy="Ignore")) == []
 
 
-async def test_warnings_and_audit_let_the_write_pass() -> None:
+async def test_warn_and_audit_accept_the_write() -> None:
     outcome = await judged(policy(FEW), binding(validationActions=["Warn", "Audit"]))
     assert outcome.denials == []
     assert outcome.warnings == [
@@ -98,7 +98,7 @@ async def test_warnings_and_audit_let_the_write_pass() -> None:
     assert (failure["policy"], failure["expressionIndex"]) == ("small", 0)
 
 
-async def test_variables_are_computed_once_and_only_when_asked_for() -> None:
+async def test_variables_are_computed_once_and_only_when_used() -> None:
     variables = [
         {"name": "count", "expression": "object.spec.replicas"},
         {"name": "twice", "expression": "variables.count * 2"},
@@ -140,7 +140,7 @@ async def test_a_deletion_has_no_object_but_a_former_one() -> None:
     assert await texts(policy("object == null && oldObject.spec.replicas == 1"), None, a_write) == []
 
 
-async def test_namespace_request_and_authorizer_can_be_asked() -> None:
+async def test_namespace_request_and_authorizer_are_available() -> None:
     asked = policy(
         "namespaceObject.metadata.labels.stage == 'test'",
         "request.userInfo.username == 'ada' && 'staff' in request.userInfo.groups",
@@ -203,13 +203,13 @@ def test_a_policy_that_compiles_can_be_stored() -> None:
     assert policy_problems(policy(FEW)) == []
 
 
-def test_expressions_that_make_no_sense_are_refused_with_their_place() -> None:
-    found = policy_problems(policy("object.spec.replicas <=", {"expression": "true", "messageExpression": "nobody"}))
+def test_invalid_expressions_are_rejected_with_their_path() -> None:
+    found = policy_problems(policy("object.spec.replicas <=", {"expression": "true", "messageExpression": "missing"}))
     assert [str(each.path) for each in found] == [
         "spec.validations[0].expression",
         "spec.validations[1].messageExpression",
     ]
-    assert "undeclared reference to 'nobody'" in found[1].detail
+    assert "undeclared reference to 'missing'" in found[1].detail
 
 
 async def test_a_policy_or_binding_without_content_concerns_nothing() -> None:

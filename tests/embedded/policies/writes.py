@@ -58,7 +58,7 @@ def binding(policy_name: str = "small", **spec: Json) -> Json:
 
 
 class ParameterStore:
-    """Parameters by kind: ConfigMaps live in namespaces, Limits do not."""
+    """Parameters by kind: ConfigMaps are namespaced, Limits are not."""
 
     def __init__(self, *objects: Json) -> None:
         self.all = objects

@@ -152,7 +152,7 @@ def test_damage_never_gets_past_a_bad_request(original: bytes, data: st.DataObje
 @pytest.mark.parametrize(
     "one", RECORDED, ids=[f"{one['object']['apiVersion']}.{one['object']['kind']}" for one in RECORDED]
 )
-def test_what_was_read_has_no_field_that_the_kind_does_not_know(one: dict[str, Any]) -> None:
+def test_a_decoded_object_has_no_fields_outside_its_kind(one: dict[str, Any]) -> None:
     obj = one["object"]
     known = {resource.kind: resource for resource in builtin_resources() if resource.api_version == obj["apiVersion"]}
     resource = known.get(obj["kind"])

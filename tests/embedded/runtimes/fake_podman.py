@@ -1,6 +1,6 @@
-"""Stands in for podman, which is not on every machine: keeps containers as files and runs their commands as processes.
+"""Replaces podman, which is not on every machine: keeps containers as files and runs their commands as processes.
 
-It takes the arguments that the real one takes and writes each call down, so that tests can see what was asked.
+It takes the arguments of the real one and records each call, so that tests can check them.
 """
 
 import json

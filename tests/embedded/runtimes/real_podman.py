@@ -1,6 +1,6 @@
 """A podman of its own for tests: storage in a directory of theirs, and one image made of this machine's own shell.
 
-No registry is asked. A machine on which podman is installed and can't run a container makes tests fail, not skip.
+No registry is used. A machine on which podman is installed and can't run a container makes tests fail, not skip.
 """
 
 import os

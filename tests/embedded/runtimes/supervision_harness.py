@@ -1,4 +1,4 @@
-"""Pods for the supervision of containers, and a harness that executes its commands when and how a test wants."""
+"""Pods for the supervision of containers, and a harness that executes its commands when and how a test requires."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

@@ -94,7 +94,7 @@ async def test_a_pre_stop_hook_may_sleep_for_a_time(world: RuntimeHarness) -> No
     assert run.events.messages("FailedPreStopHook") == []
 
 
-async def test_the_log_can_stand_in_for_the_last_words(world: RuntimeHarness) -> None:
+async def test_the_log_can_replace_the_termination_message(world: RuntimeHarness) -> None:
     found = container(script="echo one; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
     assert (await world.run(pod(found)).termination()).message == "one\n"
 
@@ -158,7 +158,7 @@ async def test_volumes_and_variables_reach_the_container_and_no_argument(world: 
     assert not list((world.data / "pods").rglob("env-*"))
 
 
-async def test_the_next_agent_goes_on_with_containers_that_run(podman: Path, tmp_path: Path) -> None:
+async def test_the_next_agent_continues_with_running_containers(podman: Path, tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
         found = pod(container(command=["sleep", "1000"]))
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
@@ -182,7 +182,7 @@ async def test_an_engine_that_is_not_installed_is_named(tmp_path: Path, monkeypa
                 pass
 
 
-async def test_an_engine_that_does_not_work_reports_why(podman: Path, tmp_path: Path) -> None:
+async def test_a_container_engine_that_does_not_work_is_reported(podman: Path, tmp_path: Path) -> None:
     (podman / "podman").write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2; exit 1\n")
     async with running_apiserver() as cluster:
         with pytest.raises(RuntimeSetupError, match=r"^podman does not work: Cannot connect to the daemon$"):

@@ -1,4 +1,4 @@
-"""Probes: who is asked when, what the answers amount to, and in which words failures are told."""
+"""Probes: when they run, how results are counted, and the messages of failures."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -33,26 +33,26 @@ outcomes = st.lists(st.sampled_from(ProbeOutcome))
 
 
 @given(outcomes, st.integers(1, 4), st.integers(1, 4))
-def test_a_verdict_is_the_last_run_of_equal_answers_that_was_long_enough(
+def test_a_result_is_the_last_sequence_of_equal_responses_above_its_threshold(
     received: list[ProbeOutcome], passes: int, failures: int
 ) -> None:
-    kill_reason = ProbeState(probe(successThreshold=passes, failureThreshold=failures))
+    state = ProbeState(probe(successThreshold=passes, failureThreshold=failures))
     output = [each for each in received if each is not ProbeOutcome.ERRORED]
     for each in received:
-        kill_reason.add(each)
+        state.add(each)
     expected = None
     for end in range(1, len(output) + 1):
         for outcome, length in ((ProbeOutcome.PASSED, passes), (ProbeOutcome.FAILED, failures)):
             if output[max(0, end - length) : end] == [outcome] * length:
                 expected = outcome is ProbeOutcome.PASSED
-    assert kill_reason.holds is expected
+    assert state.holds is expected
 
 
-# When is asked
+# When probes run
 
 
 class ProbeHarness:
-    """A container that answers as a test likes, watched in virtual time."""
+    """A container with the responses of a test, observed in virtual time."""
 
     def __init__(self, probes: Probes) -> None:
         self.clock = VirtualClock()
@@ -111,7 +111,7 @@ async def test_readiness_is_lost_after_as_many_failures_as_the_threshold_and_can
         assert here.notes == [PodEvent("Warning", "Unhealthy", "Readiness probe failed: not yet")] * 3
 
 
-async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> None:
+async def test_other_probes_start_after_the_startup_probe_has_passed() -> None:
     startup = probe(periodSeconds=1, failureThreshold=30)
     async with allowance(
         startup=startup, readiness=probe(periodSeconds=100), liveness=probe(periodSeconds=100)
@@ -143,7 +143,7 @@ async def test_a_command_that_can_t_be_run_reports_nothing_about_the_container()
         assert here.notes[0].message == 'Liveness probe errored: exec: "check": executable file not found in $PATH'
 
 
-async def test_a_container_that_has_ended_is_not_asked_and_its_next_start_is() -> None:
+async def test_an_ended_container_is_not_probed_and_its_next_start_is() -> None:
     async with allowance(liveness=probe(periodSeconds=1)) as here:
         await here.later(1)
         here.watch.follow([])
@@ -155,7 +155,7 @@ async def test_a_container_that_has_ended_is_not_asked_and_its_next_start_is() -
         assert len(here.asked) == before + 1
 
 
-async def test_a_probe_of_a_kind_that_is_not_asked_passes_and_is_named_once() -> None:
+async def test_a_probe_of_an_unsupported_kind_passes_and_is_reported_once() -> None:
     async with allowance(readiness=from_json({"grpc": {"port": 1}, "periodSeconds": 1}, Probe)) as here:
         await here.later(3)
         assert here.found == [Checked("main", 0, ready=True)]

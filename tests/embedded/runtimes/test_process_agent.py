@@ -64,7 +64,7 @@ async def log_of(agent: NodeAgent, name: str) -> bytes:
     return b"".join([piece async for piece in agent.logs("default", name, PodLogOptions("main"))])
 
 
-async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
+async def test_the_lifecycle_of_pods_in_the_api(tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
         async with running_agent(cluster, tmp_path) as agent:
             await cluster.create(bound("fine", container(script="echo hello")))

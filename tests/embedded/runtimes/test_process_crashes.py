@@ -102,7 +102,7 @@ async def gone(*pids: int) -> None:
 async def test_after_a_crash_every_pod_is_found_again_ended_or_reported_lost(
     cluster: InMemoryApiServer, tmp_path: Path
 ) -> None:
-    """One agent has four pods when it is killed: each meets another fate before the next agent comes."""
+    """One agent has four pods when it is killed: each is in another state before the next agent starts."""
     runs_on, ends = [await stored(cluster, pod(container(script=WAITS))) for _ in range(2)]
     unwanted = pod(container(command=["sleep", "1000"]))
     daemon = "setsid sleep 1000 & echo $! > $HOME/daemon; exec sleep 1000"
@@ -160,7 +160,7 @@ async def check_lost(world: RuntimeHarness, found: Object, abandoned: int) -> No
     assert run.status().restarts == 1
 
 
-async def test_a_shim_that_dies_takes_its_containers_along_and_the_pod_goes_on(world: RuntimeHarness) -> None:
+async def test_a_crashed_shim_ends_its_containers_and_the_pod_continues(world: RuntimeHarness) -> None:
     found = pod(container(command=["sleep", "1000"]), restart="OnFailure")
     run = world.run(found)
     await run.wait_started()

@@ -182,7 +182,7 @@ async def test_what_a_variable_needs_is_waited_for(world: RuntimeHarness, variab
     await run.finished()
 
 
-async def test_a_config_map_that_comes_late_lets_the_container_start(world: RuntimeHarness) -> None:
+async def test_a_late_config_map_starts_the_container(world: RuntimeHarness) -> None:
     found = container(script="echo $color", envFrom=[{"configMapRef": {"name": "late"}}])
     run = world.run(pod(found))
     await wait_for(run, "CreateContainerConfigError", 'configmap "late" not found')
@@ -256,7 +256,7 @@ async def test_devices_are_given_to_one_pod_at_a_time(tmp_path: Path) -> None:
         assert await output(world, pod(gpus(1))) == "3\n"
 
 
-async def test_who_asks_for_no_device_sees_none(tmp_path: Path) -> None:
+async def test_a_container_without_device_requests_sees_no_devices(tmp_path: Path) -> None:
     async with running_process_runtime(tmp_path / "data", devices={"nvidia.com/gpu": 4}) as world:
         assert await output(world, pod(gpus(0, script="echo [${CUDA_VISIBLE_DEVICES-unset}]"))) == "[]\n"
 
@@ -281,7 +281,7 @@ async def test_a_container_can_run_as_another_user() -> None:
 
 
 @as_root
-async def test_who_must_not_be_root_is_not(world: RuntimeHarness) -> None:
+async def test_a_container_that_must_not_be_root_is_not(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="true", securityContext={"runAsNonRoot": True})))
     await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.events.messages("Failed"))
     assert "container has runAsNonRoot and image will run as root" in run.events.messages("Failed")[0]

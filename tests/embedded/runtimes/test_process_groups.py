@@ -1,4 +1,4 @@
-"""Control groups, on directories that look like them: this machine may have none to divide."""
+"""Control groups, on directories of the same structure: this machine may have none to divide."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_a_group_that_passes_nothing_on_is_still_good_for_killing(tmp_path: Path
 
 
 @pytest.mark.parametrize(("text", "ran_out"), [("oom 3\noom_kill 0\n", False), ("oom_kill 2\n", True), ("", False)])
-def test_the_group_knows_whether_memory_ran_out(tmp_path: Path, text: str, ran_out: bool) -> None:
+def test_the_group_reports_whether_memory_ran_out(tmp_path: Path, text: str, ran_out: bool) -> None:
     (tmp_path / "memory.events").write_text(text)
     assert ran_out_of_memory(str(tmp_path)) is ran_out
     assert not ran_out_of_memory(str(tmp_path / "none"))

@@ -1,4 +1,4 @@
-"""Jobs that replace their own files, link out of their directories, or look into those of other pods."""
+"""Jobs that replace their own files, link out of their directories, or read those of other pods."""
 
 import os
 import subprocess
@@ -148,7 +148,7 @@ async def test_containers_of_one_pod_share_its_volumes_with_any_users(place: Pat
 
 
 @as_root
-async def test_the_group_of_another_pod_can_t_be_asked_for(place: Path) -> None:
+async def test_the_group_of_another_pod_can_t_be_requested(place: Path) -> None:
     async with closed_world(place) as world:
         first = world.run(pod(as_user(USER, script="id -G; exec sleep 1000")))
         group = (await first.wait_for_log("\n")).split()[-1]

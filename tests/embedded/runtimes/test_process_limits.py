@@ -1,7 +1,7 @@
 """Greedy containers: what they may use is bounded, and the machine never notices.
 
-Fork bombs run only where the kernel counts their processes by themselves: as a user that nobody else is (for root), or
-in a user namespace of their own; where neither can be had, these tests say so and do not run.
+Fork bombs run only where the kernel counts their processes by themselves: as a user of their own (for root), or
+in a user namespace of their own; where neither is available, these tests are skipped with a reason.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: RuntimeHarn
 
 async def seconds_to_end_a_bomb(world: RuntimeHarness, user: dict[str, object]) -> float:
     """Let a bomb grow, check that it stays small, and end its pod; returns when nothing of it is left."""
-    # Each process forks as often as it may, and goes on trying in a subshell where a failure ends only that.
+    # Each process forks as often as it may, and keeps trying in a subshell where a failure ends only that.
     bomb = "bomb() { while :; do (bomb & sleep 1000) 2>/dev/null; sleep 0.1; done; }; echo lit; bomb"
     run = world.run(pod(container(script=bomb, securityContext=user)))
     await run.wait_for_log("lit")
@@ -93,7 +93,7 @@ def shim_of(world: RuntimeHarness, pod_uid: str) -> int:
 
 
 def transferred(pid: int | str) -> dict[str, int]:
-    """Bytes that a process has read (`rchar`) and written (`wchar`) so far, from and to whatever it was."""
+    """Bytes that a process has read (`rchar`) and written (`wchar`) so far, from and to any file."""
     lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     return {name: int(count) for name, count in (line.split(": ") for line in lines)}
 

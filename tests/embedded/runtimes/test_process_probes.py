@@ -13,7 +13,7 @@ FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.02; done"
 
 
 def check(script: str, **fields: Any) -> dict[str, Any]:
-    """A probe whose command has all the time it needs on a busy machine, unless the fields say otherwise."""
+    """A probe whose command has enough time on a busy machine, unless the fields state otherwise."""
     return {"exec": {"command": ["sh", "-c", script]}, "periodSeconds": 1, "timeoutSeconds": 60, **fields}
 
 
@@ -28,7 +28,7 @@ async def test_a_container_is_ready_once_its_command_succeeds(world: RuntimeHarn
     assert run.status().restarts == 0
 
 
-async def test_a_container_that_is_not_alive_is_ended_and_starts_again(world: RuntimeHarness) -> None:
+async def test_a_container_that_fails_its_liveness_probe_is_restarted(world: RuntimeHarness) -> None:
     # The probe that finds the file removes it, so that exactly one fails.
     alive = check("! rm sick 2>/dev/null", failureThreshold=1)
     run = world.run(pod(container(script=f"echo up; {FOREVER}", livenessProbe=alive), restart="OnFailure"))
@@ -89,7 +89,7 @@ async def test_a_container_that_never_started_is_not_probed(world: RuntimeHarnes
     assert not work_file(world.data, run.pod, "probed").exists()
 
 
-async def test_who_was_ready_stays_so_for_the_next_agent(tmp_path: Path) -> None:
+async def test_a_ready_container_stays_ready_for_the_next_agent(tmp_path: Path) -> None:
     found = pod(container(script=FOREVER, readinessProbe=check("true", initialDelaySeconds=1000)))
     async with running_apiserver() as cluster:
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})

@@ -1,4 +1,4 @@
-"""The view of files for users who are not root: by a user namespace, tried in a process that gives up being root."""
+"""The view of files for users other than root: by a user namespace, tried in a process that drops root."""
 
 import json
 import os
@@ -37,7 +37,7 @@ print(json.dumps({"seen": os.listdir("/kohort-test/a"), "wrote": wrote, "whole":
 """
 
 
-def test_a_user_without_rights_sees_volumes_at_their_places_too() -> None:
+def test_a_user_other_than_root_sees_volumes_at_their_paths_too() -> None:
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o777)
         for name in ("root", "volume"):
@@ -57,7 +57,7 @@ def test_a_user_without_rights_sees_volumes_at_their_places_too() -> None:
         assert not Path("/kohort-test").exists()
 
 
-def test_places_follow_the_machine_s_own_links(tmp_path: Path) -> None:
+def test_mount_paths_follow_symbolic_links_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     tree = plan([("/volume", f"{tmp_path}/link/deep", False)])

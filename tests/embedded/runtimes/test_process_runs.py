@@ -41,7 +41,7 @@ async def test_a_log_can_be_followed_while_it_grows(world: RuntimeHarness) -> No
     assert await run.log(follow=True) == "ready\ndone\n"
 
 
-async def test_stop_asks_first(world: RuntimeHarness) -> None:
+async def test_stop_sends_sigterm_first(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done")))
     await run.wait_for_log("ready")
     run.running.stop(30)
@@ -50,7 +50,7 @@ async def test_stop_asks_first(world: RuntimeHarness) -> None:
     assert run.events.messages("Killing") == ["Stopping container main"]
 
 
-async def test_who_does_not_handle_the_request_ends_with_143(world: RuntimeHarness) -> None:
+async def test_a_process_that_does_not_handle_sigterm_ends_with_143(world: RuntimeHarness) -> None:
     run = world.run(pod(container(command=["sleep", "1000"])))
     await run.wait_started()
     run.running.stop(30)
@@ -58,14 +58,14 @@ async def test_who_does_not_handle_the_request_ends_with_143(world: RuntimeHarne
     assert (end.exit_code, end.signal) == (143, 15)
 
 
-async def test_who_ignores_the_request_is_killed_after_the_grace(world: RuntimeHarness) -> None:
+async def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="trap '' TERM; echo ready; while :; do sleep 0.01; done")))
     await run.wait_for_log("ready")
     run.running.stop(0.2)
     assert (await run.termination()).exit_code == 137
 
 
-async def test_containers_are_restarted_with_their_old_log_at_hand(world: RuntimeHarness) -> None:
+async def test_the_log_before_a_restart_is_kept(world: RuntimeHarness) -> None:
     script = "echo run; test -e $HOME/once && sleep 1000; touch $HOME/once; echo first; exit 1"
     run = world.run(pod(container(script=script), restart="OnFailure"))
     await run.wait_until(lambda: run.runs() and run.status().restarts == 1)
@@ -127,7 +127,7 @@ async def test_the_last_words_become_the_message(world: RuntimeHarness) -> None:
     assert end.message == "bad luck"
 
 
-async def test_the_log_can_stand_in_for_the_last_words(world: RuntimeHarness) -> None:
+async def test_the_log_can_replace_the_termination_message(world: RuntimeHarness) -> None:
     found = container(script="echo one; echo two; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
     assert (await world.run(pod(found)).termination()).message == "one\ntwo\n"
 
@@ -161,7 +161,7 @@ async def test_daemons_do_not_outlive_their_container(world: RuntimeHarness) -> 
     assert not is_alive(daemon)
 
 
-async def test_asking_for_logs_too_early_reports_why(world: RuntimeHarness) -> None:
+async def test_requesting_logs_too_early_reports_why(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script="true", envFrom=[{"configMapRef": {"name": "missing"}}])))
     await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().state.message)  # type: ignore[union-attr]
     name = run.pod["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""The connection to a shim: whoever stops trying leaves nothing open."""
+"""The connection to a shim: a cancelled attempt leaves nothing open."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,7 @@ from kohort.embedded.runtimes.process.shim_client import SOCKET, ShimClient
 PATIENCE = 60.0
 
 
-async def test_who_is_cancelled_before_the_greeting_hangs_up(tmp_path: Path) -> None:
+async def test_a_client_cancelled_before_the_greeting_closes_its_connection(tmp_path: Path) -> None:
     met, left = asyncio.Event(), asyncio.Event()
 
     async def print_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

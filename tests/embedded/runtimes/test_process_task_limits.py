@@ -1,6 +1,6 @@
-"""Fork bombs of root where the kernel counts no processes: the sentry ends them, and touches nothing else.
+"""Fork bombs of root where the kernel counts no processes: the monitor ends them, and leaves others alone.
 
-Every bomb here is bounded by itself, so that the machine survives a sentry that does not do its work.
+Every bomb here is bounded by itself, so that the machine survives a monitor that does not work.
 """
 
 import os
@@ -36,7 +36,7 @@ LIMIT = 100
 MOST = 5000
 """Where a bomb stops by itself."""
 BIG = MOST // 2
-"""Forks that no bomb gets to. Other programs may keep the sentry waiting, but not each of a few times."""
+"""Forks outside of any bomb. Other programs may delay the monitor, but not each of a few times."""
 TRIES = 3
 SOON = 60.0
 MARK = f"KOHORT_TEST_BOMB_{os.getpid()}"
@@ -69,19 +69,19 @@ async def bare(tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
 
 @pytest.fixture
 def outsider() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that is nobody's container."""
+    """A process that belongs to no container."""
     with subprocess.Popen(["sleep", "1000"]) as process:
         yield process
         process.kill()
 
 
 def python(code: str, name: str) -> Object:
-    """A container that runs Python, and whose processes can be told from all others."""
+    """A container that runs Python, and whose processes can be identified."""
     return container(command=[sys.executable, "-S", "-c", code], env=[{"name": MARK, "value": name}])
 
 
 def processes_of(name: str) -> int:
-    """How many processes of a bomb live."""
+    """How many processes of a bomb exist."""
     wanted = f"{MARK}={name}\0".encode()
     return sum(wanted in environment(pid) for pid, process in all_processes().items() if not process.is_dead)
 

@@ -1,4 +1,4 @@
-"""Pods as containers of a real podman: what the stand-in of the other tests can't know."""
+"""Pods as containers of a real podman: what the fake of the other tests can't cover."""
 
 import asyncio
 from base64 import b64encode
@@ -22,7 +22,7 @@ from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 
-OBEDIENT = "trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+OBEDIENT = "trap 'echo stopped; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
 CURIOUS = """\
 echo "$token $many $W"
 cat /etc/settings/color
@@ -80,7 +80,7 @@ async def test_the_image_is_really_the_root(world: RuntimeHarness) -> None:
     assert (await run.log()).strip() == "1"
 
 
-async def test_a_container_is_asked_to_end_and_has_its_grace(world: RuntimeHarness) -> None:
+async def test_a_container_gets_sigterm_and_its_grace_period(world: RuntimeHarness) -> None:
     run = world.run(pod(container(script=OBEDIENT)))
     await run.wait_for_log("ready")
     run.running.stop(30)
@@ -95,7 +95,7 @@ async def test_a_container_that_does_not_listen_is_killed_after_its_grace(world:
     assert (await run.termination()).exit_code == 137
 
 
-async def test_a_hook_runs_in_the_container_before_it_is_asked_to_end(world: RuntimeHarness) -> None:
+async def test_a_hook_runs_in_the_container_before_it_is_stopped(world: RuntimeHarness) -> None:
     hook = {"preStop": {"exec": {"command": ["/bin/sh", "-c", "echo hooked > /tmp/hook"]}}}
     script = "trap 'cat /tmp/hook; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
     run = world.run(pod(container(script=script, lifecycle=hook)))
@@ -196,7 +196,7 @@ async def test_an_missing_image_is_waited_for(world: RuntimeHarness) -> None:
     )
 
 
-async def test_the_next_agent_goes_on_with_containers_that_run(tmp_path: Path) -> None:
+async def test_the_next_agent_continues_with_running_containers(tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
         found = pod(container(script=OBEDIENT))
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})

@@ -1,4 +1,4 @@
-"""Logs as kubectl asks for them, on files as shims write them."""
+"""Logs with kubectl's options, on files in the format of shims."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ async def test_a_log_is_its_text(tmp_path: Path) -> None:
     assert await shown(path) == "one\ntwo\n"
 
 
-async def test_stamps_stand_before_each_line(tmp_path: Path) -> None:
+async def test_each_line_has_its_timestamp(tmp_path: Path) -> None:
     path = write(tmp_path, entry("on", tag="P"), entry("e"), entry("two", 3))
     assert await shown(path, timestamps=True) == (
         "2026-01-01T00:00:00.000000000Z one\n2026-01-01T00:00:03.000000000Z two\n"
@@ -73,7 +73,7 @@ async def test_old_lines_do_not_hide_new_ones_behind_them(tmp_path: Path) -> Non
     assert await shown(path, since_time=NOW + timedelta(seconds=9)) == "new\n"
 
 
-async def test_no_more_bytes_than_asked_for(tmp_path: Path) -> None:
+async def test_no_more_bytes_than_requested(tmp_path: Path) -> None:
     path = write(tmp_path, *[entry("0123456789")] * 10)
     assert await shown(path, limit_bytes=15) == "0123456789\n0123"
 

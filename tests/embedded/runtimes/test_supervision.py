@@ -1,4 +1,4 @@
-"""Containers of a pod: who starts when, who starts again, who ends first."""
+"""Containers of a pod: the order of starts, restarts and stops."""
 
 from datetime import timedelta
 
@@ -120,7 +120,7 @@ def test_ten_minutes_of_running_are_a_new_beginning() -> None:
     assert play.take_commands() == [Start("main", 5)]
 
 
-def test_a_waiting_container_reports_it_in_the_words_people_know() -> None:
+def test_a_waiting_container_has_the_reasons_of_the_kubelet() -> None:
     play = SupervisionHarness.create(main())
     play.run_once("main", 1)
     play.run_once("main", 1)
@@ -147,7 +147,7 @@ def test_sidecars_end_after_the_main_containers_the_last_one_first() -> None:
     assert play.take_commands() == [Kill("one")]
 
 
-def test_stop_asks_first_and_kills_when_the_grace_is_over() -> None:
+def test_stop_sends_sigterm_first_and_kills_after_the_grace_period() -> None:
     play = SupervisionHarness.create(main())
     play.started("main")
     play.take_commands()

@@ -1,4 +1,4 @@
-"""Laws of supervision, whatever the containers do and whenever they are stopped."""
+"""Laws of supervision, for any behavior of containers and any time of a stop."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Counting the processes of pods: whose they are, when it is worth a look, and that nobody else is ever signalled."""
+"""Counting the processes of pods: whose they are, when counting is necessary, and that no others are signalled."""
 
 import os
 import signal
@@ -78,7 +78,7 @@ def test_a_pod_without_space_is_reported_why(main: int, loose: int, expected: st
     assert found.kill_reason() == f"{expected}: all processes of the pod were killed"
 
 
-def test_the_dead_count_unless_it_is_for_the_shim_to_wait_for_them() -> None:
+def test_zombies_count_unless_the_shim_has_to_reap_them() -> None:
     dead = process(MAIN, MAIN)._replace(is_dead=True)
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), 20: dead, 21: dead._replace(parent=SHIM)}
     assert count_tasks(shim_state(main=3), machine).allowance == 1
@@ -137,7 +137,7 @@ def test_no_pod_passes_its_limit_by_much_unseen_while_others_only_grow(
 
 
 @given(st.integers(10, 1000), st.integers(0, 5000), st.integers(1, 5000))
-def test_growth_counts_from_the_fewest_tasks_since_the_last_look(limit: int, ended: int, came: int) -> None:
+def test_growth_is_measured_from_the_fewest_tasks_since_the_last_count(limit: int, ended: int, came: int) -> None:
     growth = TaskGrowth()
     growth.expect(limit)
     growth.record_count(10_000, limit)
@@ -146,7 +146,7 @@ def test_growth_counts_from_the_fewest_tasks_since_the_last_look(limit: int, end
 
 
 @given(st.integers(10, 1000), st.lists(st.integers(0, 10_000), max_size=20))
-def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list[int]) -> None:
+def test_a_machine_with_fewer_tasks_is_not_counted(limit: int, counts: list[int]) -> None:
     growth = TaskGrowth()
     growth.expect(limit)
     growth.record_count(10_000, limit)
@@ -158,7 +158,7 @@ def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, at
     assert task_limits.kill_reason(str(tmp_path), name, attempt) == ""
     task_limits.record(str(tmp_path), shim_state(main=3), "too many")
     assert task_limits.kill_reason(str(tmp_path), name, attempt) == ("too many" if reported else "")
-    task_limits.record(str(tmp_path / "gone"), shim_state(main=3), "nobody to tell")
+    task_limits.record(str(tmp_path / "gone"), shim_state(main=3), "no agent")
 
 
 # With real processes
@@ -168,7 +168,7 @@ FAMILY = "import os, time; os.fork(); os.fork(); print(end='x', flush=True); tim
 
 @contextmanager
 def program(code: str, output: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
-    """A program that has said as much as it will."""
+    """A program that has written all of its output."""
     with subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert len(running.stdout.read(output)) == output
@@ -180,7 +180,7 @@ def program(code: str, output: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def living_below(top: int) -> int:
-    """How many descendants of a process live."""
+    """How many descendants of a process exist."""
     machine = all_processes()
     return sum(not machine[pid].is_dead for pid in descendants(top, machine))
 
@@ -192,7 +192,7 @@ def wait_for(check: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_threads_are_tasks_and_a_process_that_is_not_waited_for_is_dead() -> None:
+def test_threads_are_tasks_and_a_process_that_is_not_waited_for_is_a_zombie() -> None:
     code = """
 import os, threading, time
 child = os.fork() or os._exit(0)
@@ -208,7 +208,7 @@ time.sleep(1000)
         assert (machine[child].is_dead, machine[child].tasks) == (True, 1)
 
 
-def test_a_process_lives_while_any_of_its_threads_does() -> None:
+def test_a_process_exists_while_any_of_its_threads_does() -> None:
     code = """
 import ctypes, os, threading, time
 threading.Thread(target=time.sleep, args=(1000,)).start()
@@ -230,7 +230,7 @@ def test_only_the_process_that_was_seen_is_signalled() -> None:
     send(running.pid, 1, signal.SIGKILL)
 
 
-def test_a_family_is_killed_and_its_neighbours_are_not() -> None:
+def test_a_process_tree_is_killed_and_other_processes_are_not() -> None:
     with program(FAMILY, 4) as one, program(FAMILY, 4) as other:
         kill_descendants(other.pid, start_ticks(other.pid) + 1)
         kill_descendants(one.pid, start_ticks(one.pid))
@@ -251,7 +251,7 @@ def kept(place: Path, shim: int, **limits: int) -> None:
 
 
 def left_alone(place: Path) -> None:
-    """Have a sentry do its work whose agent has told of a start, and is gone."""
+    """Run a monitor whose agent has recorded a start, and has exited."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         with ours:
@@ -280,7 +280,7 @@ def test_a_shim_of_another_time_is_not_touched(tmp_path: Path) -> None:
         assert living_below(other_process.pid) == 3
 
 
-def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> None:
+def test_a_pod_above_its_limit_is_ended_and_its_shim_continues(tmp_path: Path) -> None:
     with program(FAMILY, 4) as shim:
         kept(tmp_path, shim.pid, main=2)
         (tmp_path / NEWEST).write_text("1")
@@ -291,7 +291,7 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> 
         assert reported.startswith("The pod had 3 processes and threads, its limit is 2:")
 
 
-class DyingPod:
+class TerminatingProcesses:
     """Processes below a shim that have been killed, of which one is gone each second, in virtual time."""
 
     def __init__(self, dying: int, stuck: int = 0) -> None:
@@ -323,9 +323,9 @@ class DyingPod:
 
 
 @pytest.fixture
-def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., DyingPod]:
-    def make(*counts: int) -> DyingPod:
-        pod = DyingPod(*counts)
+def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., TerminatingProcesses]:
+    def make(*counts: int) -> TerminatingProcesses:
+        pod = TerminatingProcesses(*counts)
         monkeypatch.setattr(task_monitor, "time", pod)
         monkeypatch.setattr(task_monitor, "all_processes", pod.all_processes)
         monkeypatch.setattr(task_monitor, "send", pod.send)
@@ -335,7 +335,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., DyingPod]:
     return make
 
 
-def test_a_pod_goes_on_only_after_all_that_was_killed_is_gone(dying: Callable[..., DyingPod]) -> None:
+def test_a_pod_continues_only_after_all_killed_processes_are_gone(dying: Callable[..., TerminatingProcesses]) -> None:
     """On a busy machine it takes longer than ten seconds; until then the pod's end is not reported."""
     pod = dying(30)
     task_monitor.end(shim_state(main=1))
@@ -343,7 +343,7 @@ def test_a_pod_goes_on_only_after_all_that_was_killed_is_gone(dying: Callable[..
     assert (pod.left, 30 <= pod.now < 31) == (0, True)
 
 
-def test_what_does_not_die_holds_nothing_up_for_long(dying: Callable[..., DyingPod]) -> None:
+def test_a_process_that_does_not_end_blocks_nothing_for_long(dying: Callable[..., TerminatingProcesses]) -> None:
     pod = dying(5, 2)
     task_monitor.end(shim_state(main=1))
     assert (pod.left, pod.now < 5 + task_monitor.STUCK + 1) == (2, True)

@@ -53,7 +53,7 @@ def test_init_containers_sidecars_and_overhead_count_at_their_peak() -> None:
     assert site.place(light) == "n"
 
 
-def test_what_the_pod_asks_for_as_a_whole_stands_for_the_sum() -> None:
+def test_pod_level_requests_replace_the_sum() -> None:
     site = SchedulerHarness(node("n", cpu="2"))
     assert site.place(pod("a", cpu="8", resources={"requests": {"cpu": "2"}})) == "n"
     assert "Insufficient cpu" in site.fit_error(pod("b", resources={"requests": {"cpu": "1"}}))
@@ -71,7 +71,7 @@ def test_a_taint_that_discourages_only_ranks() -> None:
     assert site.place(pod("b", cpu="4")) == "t"
 
 
-def test_cordoned_nodes_take_only_who_tolerates_it() -> None:
+def test_cordoned_nodes_take_only_pods_that_tolerate_it() -> None:
     site = SchedulerHarness(node("c", unschedulable=True))
     assert site.fit_error(pod("a")) == "0/1 nodes are available: 1 node(s) were unschedulable."
     key = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
@@ -93,7 +93,7 @@ def test_selectors_and_affinity_choose_nodes(preference: Object) -> None:
     )
 
 
-def test_affinity_to_names_looks_at_no_other_node() -> None:
+def test_affinity_to_names_checks_no_other_node() -> None:
     site = SchedulerHarness(node("a"), node("b"), node("c"))
     named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
     assert site.place(pod("p", affinity=node_affinity(named))) == "b"
@@ -136,7 +136,7 @@ def test_anti_affinity_ends_with_the_pod() -> None:
     assert site.place(pod("y", labels={"app": "db"})) == "a"
 
 
-def test_affinity_follows_pods_and_lets_the_first_of_a_kind_begin() -> None:
+def test_affinity_follows_pods_and_allows_the_first_of_its_kind() -> None:
     site = SchedulerHarness(zoned("a", "1"), zoned("b", "1"), zoned("c", "2"), node("d"))
     friend = pod("x", cpu="3", labels={"app": "db"}, affinity=pod_affinity(ZONE, app="db"))
     first, second = site.place(friend), site.place(friend)
@@ -145,7 +145,7 @@ def test_affinity_follows_pods_and_lets_the_first_of_a_kind_begin() -> None:
     assert site.fit_error(other_pod) == "0/4 nodes are available: 4 node(s) didn't match pod affinity rules."
 
 
-def test_terms_look_into_the_namespaces_they_select() -> None:
+def test_terms_apply_to_the_namespaces_they_select() -> None:
     site = SchedulerHarness(node("a"), node("b"))
     site.cache.pod_counts.set_namespace("other", {"team": "red"})
     site.add_pod(pod("x", labels={"app": "db"}, namespace="other"), "a")
@@ -211,7 +211,7 @@ def test_soft_spreading_ranks_and_never_refuses() -> None:
     assert site.place(even) == "a"
 
 
-def test_equal_nodes_take_turns() -> None:
+def test_equal_nodes_alternate() -> None:
     site = SchedulerHarness(*(node(f"n{index}") for index in range(5)))
     names = []
     for index in range(10):
@@ -221,7 +221,7 @@ def test_equal_nodes_take_turns() -> None:
     assert sorted(names) == sorted(f"n{index}" for index in range(5) for _ in range(2))
 
 
-def test_a_node_that_changes_or_goes_is_seen_at_once() -> None:
+def test_a_changed_or_deleted_node_is_seen_at_once() -> None:
     site = SchedulerHarness(node("a"))
     assert [site.place(pod(f"p{index}", cpu="1")) for index in range(2)] == ["a", "a"]
     site.add_node(node("a", taints=[TAINT]))

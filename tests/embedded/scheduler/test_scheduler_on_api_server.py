@@ -1,4 +1,4 @@
-"""The scheduler at work on the embedded server, in virtual time: what users see of it."""
+"""The scheduler on the embedded server, in virtual time: what users see of it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ NO_HELP = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for 
 
 
 class PodSchedulerHarness:
-    """A server with a scheduler at work."""
+    """A server with a running scheduler."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class PodSchedulerHarness:
         return [each["note"] for each in listed["items"] if each["reason"] == reason]
 
     async def settle(self) -> None:
-        """Let the scheduler do all it wants to do now: time hardly moves."""
+        """Run the scheduler until it is idle: time hardly advances."""
         for _ in range(ROUNDS):
             await self.cluster.clock.advance(0.0)
             await asyncio.sleep(0)
@@ -102,7 +102,7 @@ def priority_class(value: int) -> Object:
 
 
 def budget(app: str) -> Object:
-    """A budget that lets nobody go, since nobody has looked at it."""
+    """A budget that permits no disruption, since no controller has updated it."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
     head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": app}}
     return {**head, "spec": spec}
@@ -169,7 +169,7 @@ async def test_a_node_that_becomes_fit_gets_the_pod(world: PodSchedulerHarness) 
     assert await world.node_of("a") == "n"
 
 
-async def test_freed_space_goes_to_the_next(world: PodSchedulerHarness) -> None:
+async def test_freed_capacity_is_used_by_the_next_pod(world: PodSchedulerHarness) -> None:
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
     assert await world.node_of("a") == "n"
     await world.create(pod("b", cpu="1"), pod("c", cpu="1"))
@@ -249,7 +249,7 @@ async def test_a_new_pod_is_not_taken_for_a_victim_of_its_name(world: PodSchedul
     assert await world.condition("low", "DisruptionTarget") == {}
 
 
-async def test_a_promise_is_remembered_over_a_restart() -> None:
+async def test_a_nominated_node_is_kept_over_a_restart() -> None:
     async with running_apiserver() as cluster:
         for each in (priority_class(10), node("n", cpu="1"), pod("high", cpu="1", **priority(10))):
             await cluster.create(each)
@@ -272,7 +272,7 @@ async def test_a_binding_that_fails_is_tried_again_after_a_pause(world: PodSched
     assert await world.node_of("a") == "n"
 
 
-async def test_a_binding_whose_answer_is_lost_counts_when_it_was_done(world: PodSchedulerHarness) -> None:
+async def test_a_binding_whose_response_was_lost_counts_when_it_was_written(world: PodSchedulerHarness) -> None:
     async def lose() -> None:
         world.network.fail_next(RequestFault.LOST_RESPONSE)
 
@@ -299,7 +299,7 @@ async def test_no_more_are_pushed_out_however_late_the_server_reports_that_the_f
     assert leaving == [True, False]
 
 
-async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(world: PodSchedulerHarness) -> None:
+async def test_a_pod_deleted_while_it_is_bound_leaves_nothing_behind(world: PodSchedulerHarness) -> None:
     world.interceptor.before("POST", "/binding", lambda: world.delete("a"))
     await world.create(node("n", cpu="1"), pod("a", cpu="1"))
     await world.settle()
@@ -308,7 +308,7 @@ async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(world: Po
     assert await world.node_of("b") == "n"
 
 
-async def test_nothing_is_forgotten_when_watches_break(world: PodSchedulerHarness) -> None:
+async def test_no_pod_is_lost_when_watches_break(world: PodSchedulerHarness) -> None:
     await world.create(node("n", cpu="2"), pod("a", cpu="1"))
     assert await world.node_of("a") == "n"
     world.network.end_streams(StreamFault.RESET)

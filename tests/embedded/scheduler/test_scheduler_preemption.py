@@ -1,4 +1,4 @@
-"""Whom a pod pushes out: only lower priorities, as few as possible, budgets spared where that is possible."""
+"""Victims of a pod: only lower priorities, as few as possible, budgets respected where that is possible."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_the_least_important_go_and_no_more_than_needed() -> None:
     assert chosen(site.victims(of(HIGH, cpu="2"))) == ("n", ["p2", "p1"])
 
 
-def test_of_equals_the_younger_goes() -> None:
+def test_among_equal_pods_the_younger_is_preempted() -> None:
     site = SchedulerHarness(node("n", cpu="2"))
     site.add_pod(pod("old", cpu="1"), "n", started=10.0)
     site.add_pod(pod("young", cpu="1"), "n", started=20.0)

@@ -51,7 +51,7 @@ PODS = st.builds(
     st.sampled_from([0, 0, 80]),
 )
 STEPS = st.lists(st.one_of(PODS, st.integers(0, 20), st.tuples(st.integers(0, 5), NODES)), max_size=30)
-"""A pod to be placed, the number of one that goes, or a node that is replaced by another of its name."""
+"""A pod to be placed, the number of one to be deleted, or a node that is replaced by another of its name."""
 
 
 def made_node(index: int, facts: dict[str, Any]) -> Object:
@@ -79,7 +79,7 @@ def made_pod(index: int, facts: dict[str, Any]) -> Object:
 
 
 class ReferenceScheduler:
-    """The rules once more, as slow and plain as they are told: looks at all pods each time."""
+    """The rules once more, in the slow and simple form of the documentation: checks all pods each time."""
 
     def __init__(self, nodes: list[dict[str, Any]]) -> None:
         self.nodes = {f"n{index}": facts for index, facts in enumerate(nodes)}
@@ -191,7 +191,7 @@ def is_within(record: NodeInfo) -> bool:
 
 @settings(deadline=None)
 @given(st.lists(NODES, min_size=1, max_size=6), STEPS)
-def test_the_same_history_ends_the_same_way(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
+def test_the_same_history_has_the_same_end(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
     first, second = ([answer for *_, answer in played(nodes, steps)] for _ in range(2))
     assert first == second
 
@@ -229,7 +229,7 @@ def test_counts_kept_by_and_by_equal_a_fresh_count(steps: list[tuple[int, bool]]
         assert sum(sum(each.values()) for each in site.cache.pod_counts.anti_affinity.values()) == len(there)
 
 
-def test_pods_of_one_shape_share_what_they_ask_for() -> None:
+def test_pods_of_one_shape_share_their_requests() -> None:
     tokens = [[{"name": f"token-{name}", "projected": {}}] for name in "ab"]
     first, second = (
         strip_unused(

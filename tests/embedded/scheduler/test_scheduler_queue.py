@@ -104,7 +104,7 @@ def test_a_pause_ends_in_time_and_grows_to_ten_seconds() -> None:
     assert line.pop() == "failed"
 
 
-def test_who_met_an_error_waits_for_the_whole_pause() -> None:
+def test_a_pod_whose_scheduling_failed_with_an_error_waits_for_the_whole_backoff() -> None:
     line = SchedulingQueueHarness()
     line.add("a")
     queued = line.queue.pop(0.0)
@@ -115,7 +115,7 @@ def test_who_met_an_error_waits_for_the_whole_pause() -> None:
     assert line.pop() == "a"
 
 
-def test_a_pod_that_asks_for_something_else_is_tried_anew() -> None:
+def test_a_pod_with_changed_requests_is_tried_again() -> None:
     line = SchedulingQueueHarness()
     before = line.add("a", cpu="2")
     line.add_unschedulable()

@@ -1,6 +1,6 @@
 """Every request that a tenant could send to reach beyond its namespace: resource × verb × subresource × path.
 
-Writes are dry runs with empty bodies: what counts is which requests are let through, not what becomes of them.
+Writes are dry runs with empty bodies: what counts is which requests are permitted, not their results.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class ScopeRequest(NamedTuple):
 
     @property
     def is_watch(self) -> bool:
-        """Whether the answer is a stream, if it is one."""
+        """Whether the response is a stream, if it is one."""
         return "watch=" in self.query
 
     @property

@@ -24,7 +24,7 @@ GROUP = "/apis/visibility.example.com/v1"
 
 
 class AggregatedServer:
-    """A server that tells who asked for what."""
+    """A server that returns the user and the path of each request."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -46,7 +46,7 @@ class AggregatedServer:
 
 @asynccontextmanager
 async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[AggregatedServer]:
-    """The other server; where it trusts somebody, it wants to see a certificate."""
+    """The other server; with a client CA it requires a certificate."""
     authority = FileCertificateAuthority.create(datetime.now(UTC))
     pair = authority.server(["views.default.svc"], datetime.now(UTC))
     (tmp_path / "pair.pem").write_bytes(pair.certificate_pem + pair.key_pem)
@@ -139,7 +139,7 @@ async def test_the_other_server_gets_the_path_that_was_authorized(
     assert (await cluster.get(f"{GROUP}{asked}"))["path"] == f"{GROUP}{got}"
 
 
-async def test_the_other_server_gets_to_know_everything_about_the_user(
+async def test_the_other_server_gets_all_attributes_of_the_user(
     cluster: InMemoryApiServer, other: AggregatedServer
 ) -> None:
     await register(cluster, other)
@@ -181,7 +181,7 @@ async def test_the_authentication_config_map_is_restored_after_any_change(cluste
     assert (await cluster.get(TRUST))["data"] == first["data"]
 
 
-async def test_those_who_are_bound_to_the_role_may_read_how_to_know_this_server(cluster: InMemoryApiServer) -> None:
+async def test_users_bound_to_the_role_may_read_the_authentication_configmap(cluster: InMemoryApiServer) -> None:
     assert (await cluster.as_user("system:kube-scheduler").request("GET", TRUST)).status == 200
     assert (await cluster.as_user("jane").request("GET", TRUST)).status == 403
     reader = "extension-apiserver-authentication-reader"

@@ -12,7 +12,7 @@ HOSTS = ("127.0.0.1",)
 
 
 def nothing() -> None:
-    """Nobody is asked here."""
+    """Gets no requests."""
 
 
 def context() -> ssl.SSLContext:
@@ -37,7 +37,7 @@ async def test_certificates_are_renewed_before_they_expire(tmp_path: Path) -> No
     assert all(new != old for new, old in zip(last, first, strict=True))
 
 
-async def test_it_looks_now_and_then(tmp_path: Path) -> None:
+async def test_files_are_checked_periodically(tmp_path: Path) -> None:
     clock = VirtualClock()
     keyring = Keyring(tmp_path, clock.wall())
     kubeconfig = AdminKubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")

@@ -1,6 +1,6 @@
-"""A server that is killed under load: what it acknowledged is there, and who watched goes on without gap or duplicate.
+"""A server that is killed under load: acknowledged writes remain, and watches continue without gap or duplicate.
 
-Two kills by default, as each costs a start; `KOHORT_KILLS=200` asks for more. The longest trial, in November 2026:
+Two kills by default, as each costs a start; `KOHORT_KILLS=200` sets more. The longest trial, in November 2026:
 200 kills of one store, over HTTPS, everything checked after each one; nothing was lost, gapped or doubled.
 """
 
@@ -81,15 +81,15 @@ class ServerProcess:
 
 @dataclass
 class WriteHistory:
-    """What the server acknowledged, and what a watcher heard."""
+    """The writes that the server acknowledged, and the events that a watcher received."""
 
     acknowledged: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Name to the revision and number of the last write that was answered."""
+    """Name to the revision and number of the last write that was acknowledged."""
     attempted: dict[str, int] = field(default_factory=dict)
     """Name to the number of the last write that was tried."""
     answers: int = 0
     observed: list[tuple[str, str, int]] = field(default_factory=list)
-    """Revision, name and number of every change, in the order heard."""
+    """Revision, name and number of every change, in the order received."""
 
 
 async def test_nothing_acknowledged_is_lost_and_watches_resume(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_nothing_acknowledged_is_lost_and_watches_resume(tmp_path: Path) -
 
 
 async def _load_and_kill(server: ServerProcess, transport: HttpTransport, history: WriteHistory, since: str) -> str:
-    """Write and watch until the server is killed in the middle; where the watch stands then."""
+    """Write and watch until the server is killed in the middle; returns the last revision of the watch."""
     listening = asyncio.create_task(_observe(transport, history, since))
     writing = [asyncio.create_task(_write(transport, history, f"m{index}")) for index in range(WRITERS)]
     enough = history.answers + WRITES_BEFORE_A_KILL
@@ -180,7 +180,7 @@ async def _changes(transport: HttpTransport, since: str) -> AsyncGenerator[Any, 
 
 
 async def _observe_rest(transport: HttpTransport, history: WriteHistory, since: str) -> str:
-    """Resume the watch on the new server and hear what is left; where it stands then."""
+    """Resume the watch on the new server and receive the rest; returns the last revision."""
     newest = max((int(item["metadata"]["resourceVersion"]) for item in await _listed(transport)), default=0)
     if newest <= int(since):
         return since
@@ -218,4 +218,4 @@ def _check(history: WriteHistory, items: list[Any]) -> None:
     )
     observed = {(name, number) for _, name, number in history.observed}
     assert {(name, number) for name, (_, number) in history.acknowledged.items()} <= observed
-    assert len(history.observed) >= history.answers, "a change that was acknowledged was not told"
+    assert len(history.observed) >= history.answers, "a change that was acknowledged was not sent"

@@ -82,13 +82,13 @@ async def test_every_version_shows_the_same_object(cluster: InMemoryApiServer) -
 
 
 def without_color(name: str, *, storage: bool) -> Object:
-    """A version that does not know the color."""
+    """A version without the field `color`."""
     made = version(name, storage=storage)
     del made["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"]
     return made
 
 
-async def test_what_the_stored_version_does_not_know_is_not_stored(cluster: InMemoryApiServer) -> None:
+async def test_fields_unknown_to_the_stored_version_are_not_stored(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
     assert (await cluster.create(widget("w")))["spec"] == {"size": 1}
     assert cluster.core.store.list("widgets.example.com").entries[0].object["spec"] == {"size": 1}
@@ -110,7 +110,7 @@ async def test_a_dry_run_shows_what_would_come_back_from_the_store(cluster: InMe
     assert reply.body["spec"] == {"size": 2}
 
 
-async def test_a_write_through_a_version_that_knows_less_changes_nothing_that_it_sees(
+async def test_a_write_through_a_version_with_fewer_fields_changes_none_of_the_others(
     cluster: InMemoryApiServer,
 ) -> None:
     await cluster.create(widget_definition(without_color("v1", storage=False), version("v2")))
@@ -132,7 +132,7 @@ async def test_a_version_that_is_no_longer_served_is_gone(cluster: InMemoryApiSe
     assert (await cluster.request("GET", "/apis/example.com/v2/widgets")).status == 404
 
 
-async def test_a_definition_goes_with_its_objects(cluster: InMemoryApiServer) -> None:
+async def test_a_definition_is_deleted_with_its_objects(cluster: InMemoryApiServer) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
     watching = WatchRecorder(

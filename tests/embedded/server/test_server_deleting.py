@@ -27,7 +27,7 @@ async def test_finalizers_hold_an_object_until_the_last_is_gone(cluster: InMemor
     assert (await cluster.request("GET", f"{MAPS}/a")).status == 404
 
 
-async def test_conditions_keep_the_wrong_one_from_going(cluster: InMemoryApiServer) -> None:
+async def test_a_failed_precondition_prevents_the_deletion(cluster: InMemoryApiServer) -> None:
     created = await cluster.create(make_config_map("a"))
     other = {"preconditions": {"uid": "another"}}
     reply = await cluster.request("DELETE", f"{MAPS}/a", other)
@@ -37,7 +37,7 @@ async def test_conditions_keep_the_wrong_one_from_going(cluster: InMemoryApiServ
     assert (await cluster.request("DELETE", f"{MAPS}/a", version)).status == 200
 
 
-async def test_the_way_of_propagation_becomes_a_finalizer(cluster: InMemoryApiServer) -> None:
+async def test_the_propagation_policy_becomes_a_finalizer(cluster: InMemoryApiServer) -> None:
     for policy, finalizers in (("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"])):
         await cluster.create(make_config_map(policy.lower()))
         reply = await cluster.request("DELETE", f"{MAPS}/{policy.lower()}", {"propagationPolicy": policy})
@@ -55,7 +55,7 @@ async def test_a_pod_on_a_node_gets_its_time(cluster: InMemoryApiServer) -> None
     assert (await cluster.request("GET", f"{PODS}/p")).status == 404
 
 
-async def test_a_pod_without_a_node_goes_at_once(cluster: InMemoryApiServer) -> None:
+async def test_a_pod_without_a_node_is_deleted_at_once(cluster: InMemoryApiServer) -> None:
     await cluster.create(make_pod("p"))
     await cluster.request("DELETE", f"{PODS}/p")
     assert (await cluster.request("GET", f"{PODS}/p")).status == 404
@@ -69,7 +69,7 @@ async def test_a_job_warns_that_its_pods_stay(cluster: InMemoryApiServer) -> Non
     assert reply.body["metadata"]["finalizers"] == ["orphan"]
 
 
-async def test_a_collection_goes_by_selector(cluster: InMemoryApiServer) -> None:
+async def test_a_collection_is_deleted_by_selector(cluster: InMemoryApiServer) -> None:
     for name, team in (("a", "x"), ("b", "x"), ("c", "y")):
         await cluster.create(make_config_map(name, labels={"team": team}))
     assert (await cluster.request("DELETE", MAPS, labelSelector="team=x")).status == 200
@@ -77,7 +77,7 @@ async def test_a_collection_goes_by_selector(cluster: InMemoryApiServer) -> None
     assert [each["metadata"]["name"] for each in left["items"]] == ["c"]
 
 
-async def test_a_namespace_goes_when_it_is_finalized(cluster: InMemoryApiServer) -> None:
+async def test_a_namespace_is_deleted_when_it_is_finalized(cluster: InMemoryApiServer) -> None:
     await cluster.create(make_namespace("team"))
     leaving = (await cluster.request("DELETE", "/api/v1/namespaces/team")).body
     assert leaving["status"]["phase"] == "Terminating"
@@ -112,7 +112,7 @@ async def test_no_new_dependent_blocks_a_deletion(cluster: InMemoryApiServer) ->
     )
 
 
-async def test_one_way_of_propagation_is_enough(cluster: InMemoryApiServer) -> None:
+async def test_one_propagation_option_is_enough(cluster: InMemoryApiServer) -> None:
     await cluster.create(make_config_map("a"))
     output = "orphanDependents and deletionPropagation cannot be both set"
     asked = await cluster.request("DELETE", f"{MAPS}/a", orphanDependents="true", propagationPolicy="Orphan")

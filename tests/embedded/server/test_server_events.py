@@ -1,4 +1,4 @@
-"""Events live for an hour after somebody last told them, as in kube-apiserver, and whatever time they speak of."""
+"""Events expire an hour after they were last written, as in kube-apiserver, independently of their timestamps."""
 
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ async def names(cluster: InMemoryApiServer) -> list[str]:
     return [each["metadata"]["name"] for each in (await cluster.get(EVENTS))["items"]]
 
 
-async def test_an_event_goes_after_an_hour_and_not_before(cluster: InMemoryApiServer) -> None:
+async def test_an_event_expires_after_an_hour_and_not_before(cluster: InMemoryApiServer) -> None:
     await cluster.create(event("told"))
     await cluster.clock.advance(59 * MINUTES)
     assert await names(cluster) == ["told"]

@@ -36,7 +36,7 @@ class Dialer:
         return line
 
     async def ask(self, line: Line, head: bytes) -> bytes:
-        """The status line of the answer."""
+        """The status line of the response."""
         line[1].write(head)
         async with asyncio.timeout(SECONDS):
             return await line[0].readline()
@@ -102,8 +102,8 @@ async def test_a_tls_handshake_that_does_not_come_is_not_waited_for(tmp_path: Pa
 
 
 @pytest.mark.parametrize("path", [b"/healthz", b"/version", b"//", b"/version/nothing"])
-async def test_an_answer_without_credentials_keeps_no_connection_open(tmp_path: Path, path: bytes) -> None:
-    """Public documents and malformed paths are answered to everybody; who read one proved nothing."""
+async def test_an_unauthenticated_response_closes_the_connection(tmp_path: Path, path: bytes) -> None:
+    """Public documents and malformed paths are served to everyone; reading one proves nothing."""
     async with dialing(tmp_path, ListenerTimeouts(connections=1)) as dialer:
         unknown_client = await dialer.dial()
         assert await dialer.ask(unknown_client, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
@@ -111,7 +111,7 @@ async def test_an_answer_without_credentials_keeps_no_connection_open(tmp_path: 
         assert (await dialer.ask(friend, GET)).split()[1] == b"200"
 
 
-async def test_public_documents_are_answered_without_reading_a_body(tmp_path: Path) -> None:
+async def test_public_documents_are_served_without_reading_a_body(tmp_path: Path) -> None:
     head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
     async with dialing(tmp_path, ListenerTimeouts()) as dialer:
         assert (await dialer.ask(await dialer.dial(), head)).split()[1] == b"200"

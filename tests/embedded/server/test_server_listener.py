@@ -110,7 +110,7 @@ async def fill(wire: TlsListenerFixture, size: int) -> None:
     ("accepted", "encoding"),
     [("gzip", "gzip"), ("br, gzip", "gzip"), ("identity", None), ("gzip;q=0", None)],
 )
-async def test_a_long_list_goes_out_compressed_to_who_accepts_it(
+async def test_a_long_list_is_compressed_for_clients_that_accept_it(
     wire: TlsListenerFixture, accepted: str, encoding: str | None
 ) -> None:
     await fill(wire, MIN_COMPRESSED_SIZE)
@@ -197,7 +197,7 @@ async def test_a_client_that_takes_nothing_is_cut_off(tmp_path: Path) -> None:
         b"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: nonsense\r\n\r\n",
     ],
 )
-async def test_nonsense_gets_an_answer_without_a_traceback(wire: TlsListenerFixture, head: bytes) -> None:
+async def test_malformed_input_gets_a_response_without_a_traceback(wire: TlsListenerFixture, head: bytes) -> None:
     port = int(wire.server.url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=wire.with_certificate)
     writer.write(head)
@@ -249,7 +249,7 @@ async def test_a_stop_ends_open_watches(tmp_path: Path) -> None:
         stream.close()
 
 
-async def test_a_stop_waits_for_no_client_that_asks_nothing(tmp_path: Path) -> None:
+async def test_a_stop_does_not_wait_for_idle_clients(tmp_path: Path) -> None:
     settings = ServerSettings(timeouts=ListenerTimeouts(stop=60))
     async with aiohttp.ClientSession() as client, asyncio.timeout(60), running_api_server(settings) as server:
         context, _ = contexts(server.kubeconfig, tmp_path)

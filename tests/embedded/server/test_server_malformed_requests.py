@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is an answer: never a traceback, never an error of the server's own making."""
+"""Any request gets a valid response: never a traceback, never an internal error."""
 
 import asyncio
 from typing import Any
@@ -88,5 +88,7 @@ async def one_answer(
 
 @settings(max_examples=25)
 @given(st.lists(requests(), max_size=12))
-def test_nonsense_is_answered(asked: list[tuple[str, Object, str, Any, dict[str, str], dict[str, str]]]) -> None:
+def test_malformed_requests_get_a_response(
+    asked: list[tuple[str, Object, str, Any, dict[str, str], dict[str, str]]],
+) -> None:
     asyncio.run(answered(asked))

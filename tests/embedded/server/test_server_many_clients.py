@@ -1,4 +1,4 @@
-"""A thousand idle watches: each costs little, nothing stays when they hang up, and the server answers all the while.
+"""A thousand idle watches: each costs little, nothing stays when they disconnect, and the server keeps responding.
 
 The server is a process of its own, so that its memory is its own; read from /proc, hence on Linux only.
 """
@@ -31,7 +31,7 @@ KB = 1024
 
 @dataclass(frozen=True)
 class ServerUnderLoad:
-    """A server in a process of its own, and one who can ask it many things at a time."""
+    """A server in a process of its own, and a client that can send it many requests at a time."""
 
     process: subprocess.Popen[str]
     transport: HttpTransport
@@ -42,7 +42,7 @@ class ServerUnderLoad:
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
     async def shrinks_to(self, size: float) -> None:
-        """Wait until the server holds less than so many bytes; what is freed goes back a moment later."""
+        """Wait until the server holds less than so many bytes; freed memory is returned a moment later."""
         async with asyncio.timeout(PATIENCE):
             while self.memory >= size:
                 await asyncio.sleep(0.05)
@@ -80,7 +80,7 @@ class ServerUnderLoad:
 
 @contextmanager
 def many_files() -> Iterator[None]:
-    """Room for a thousand connections, also for the process that is started meanwhile."""
+    """Capacity for a thousand connections, also for the process that is started meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * WATCHES + 500
     if soft < wanted:

@@ -1,4 +1,4 @@
-"""What the server says about itself."""
+"""The non-resource endpoints of the server."""
 
 import contextlib
 
@@ -28,7 +28,7 @@ async def test_it_reports_its_health(cluster: InMemoryApiServer, path: str) -> N
     assert (await cluster.request("GET", path)).status == 500
 
 
-async def test_discovery_answers_the_version_that_was_asked_for(cluster: InMemoryApiServer) -> None:
+async def test_discovery_returns_the_requested_version(cluster: InMemoryApiServer) -> None:
     for version in ("v2", "v2beta1"):
         accept = f"{AGGREGATED.format(version)},application/json"
         reply = await cluster.request("GET", "/apis", None, {"Accept": accept})
@@ -115,7 +115,7 @@ def test_any_path_is_read_or_refused(path: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_accept_header_has_an_answer(accept: str) -> None:
+def test_any_accept_header_gets_a_response(accept: str) -> None:
     with contextlib.suppress(StatusError):
         negotiate(accept)
 
@@ -128,7 +128,7 @@ def test_any_accept_header_has_an_answer(accept: str) -> None:
         "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json;as=Table;v=v1;g=meta.k8s.io",
     ],
 )
-def test_tables_are_asked_for_in_any_order(accept: str) -> None:
+def test_tables_are_returned_for_accept_headers_in_any_order(accept: str) -> None:
     assert negotiate(accept).representation is Representation.TABLE
 
 

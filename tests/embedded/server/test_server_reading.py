@@ -71,7 +71,7 @@ async def test_pods_select_by_their_node(cluster: InMemoryApiServer) -> None:
     assert names(found) == ["here"]
 
 
-async def test_a_field_that_no_selector_knows_is_refused(cluster: InMemoryApiServer) -> None:
+async def test_an_unknown_field_selector_is_rejected(cluster: InMemoryApiServer) -> None:
     reply = await cluster.request("GET", MAPS, fieldSelector="data.x=1")
     assert reply.status == 400
     assert reply.message.startswith('"data.x" is not a known field selector')
@@ -126,7 +126,7 @@ async def test_a_page_reports_how_many_follow(cluster: InMemoryApiServer) -> Non
     assert page["metadata"]["remainingItemCount"] == 3
 
 
-async def test_a_page_of_a_past_that_is_forgotten_is_gone(cluster: InMemoryApiServer) -> None:
+async def test_a_continue_token_of_a_compacted_revision_is_gone(cluster: InMemoryApiServer) -> None:
     for name in "abc":
         await cluster.create(make_config_map(name))
     token = (await cluster.get(MAPS, limit="1"))["metadata"]["continue"]

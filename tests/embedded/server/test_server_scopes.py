@@ -1,4 +1,4 @@
-"""Rights in one namespace end there, whatever path a request takes."""
+"""Permissions in one namespace end there, for any path of a request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What can be asked of an object besides itself."""
+"""Subresources of an object."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -123,7 +123,7 @@ async def test_an_evicted_pod_has_the_condition_of_a_disruption(cluster: InMemor
     assert (condition["reason"], condition["message"]) == ("EvictionByEvictionAPI", "Eviction API: evicting")
 
 
-async def test_a_token_stands_for_its_account(cluster: InMemoryApiServer) -> None:
+async def test_a_token_authenticates_its_account(cluster: InMemoryApiServer) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     answer = await cluster.request("POST", path, {"spec": {"expirationSeconds": 3600}})
     assert {"name", "namespace", "uid", "creationTimestamp"} == set(answer.body["metadata"])
@@ -152,7 +152,7 @@ async def test_a_token_ends_with_what_it_is_bound_to(cluster: InMemoryApiServer)
 
 
 class FakeLogs:
-    """A log that says which part of it was asked for."""
+    """A log that contains the query for a part of it."""
 
     async def open(self, pod: Mapping[str, Any], options: PodLogOptions) -> AsyncIterator[bytes]:
         yield f"{pod['metadata']['name']} {options.container} {options.tail_lines}\n".encode()

@@ -45,7 +45,7 @@ async def test_an_informer_ends_equal_to_a_list(cluster: InMemoryApiServer) -> N
     await informers.stop()
 
 
-async def test_an_informer_finds_its_way_after_compaction(cluster: InMemoryApiServer) -> None:
+async def test_an_informer_recovers_after_compaction(cluster: InMemoryApiServer) -> None:
     informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()

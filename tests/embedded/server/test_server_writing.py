@@ -123,7 +123,7 @@ async def test_what_came_to_be_empty_in_metadata_is_gone(cluster: InMemoryApiSer
     assert not {"labels", "finalizers", "ownerReferences", "annotations"} & set(changed.body["metadata"])
 
 
-async def test_generations_count_what_is_wanted(cluster: InMemoryApiServer) -> None:
+async def test_generations_count_changes_of_the_spec(cluster: InMemoryApiServer) -> None:
     created = await cluster.create(deployment("d"))
     assert created["metadata"]["generation"] == 1
     labelled = await cluster.merge(f"{DEPLOYMENTS}/d", {"metadata": {"labels": {"a": "b"}}})
@@ -145,7 +145,7 @@ async def test_status_and_spec_have_their_own_endpoints(cluster: InMemoryApiServ
     assert (found["status"]["replicas"], found["spec"]["replicas"]) == (2, 1)
 
 
-async def test_a_dry_run_answers_and_leaves_no_trace(cluster: InMemoryApiServer) -> None:
+async def test_a_dry_run_returns_the_result_and_stores_nothing(cluster: InMemoryApiServer) -> None:
     assert (await cluster.try_create(make_config_map("a"), dryRun="All")).status == 201
     assert (await cluster.request("GET", f"{MAPS}/a")).status == 404
     await cluster.create(make_config_map("a"))
@@ -206,7 +206,7 @@ async def test_apply_creates_and_then_owns(cluster: InMemoryApiServer) -> None:
     assert (forced.status, forced.body["data"]) == (200, {"x": "2"})
 
 
-async def test_apply_removes_what_its_manager_no_longer_wants(cluster: InMemoryApiServer) -> None:
+async def test_apply_removes_fields_that_its_manager_no_longer_applies(cluster: InMemoryApiServer) -> None:
     await cluster.apply(make_config_map("a", x="1", y="1"), "one")
     await cluster.apply(make_config_map("a", z="1"), "two")
     reply = await cluster.apply(make_config_map("a", x="1"), "one")

@@ -1,4 +1,4 @@
-"""A process that writes to a store until it is killed, and reports what is acknowledged and what its watch tells."""
+"""A process that writes to a store until it is killed, and reports acknowledged writes and watch events."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ NAMES = 40
 
 
 class Acknowledged(NamedTuple):
-    """A write that the store said is durable; a deletion has no spec."""
+    """A write that the store acknowledged as durable; a deletion has no spec."""
 
     name: str
     revision: int
@@ -22,13 +22,13 @@ class Acknowledged(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A change that the watch told."""
+    """A change from the watch."""
 
     revision: int
 
 
 def write_until_killed(file: Path, since: int, kept: int, seed: int, report: Connection) -> None:
-    """The whole life of the process; `since` is where its watch resumes, 0 for the beginning."""
+    """The whole run of the process; `since` is where its watch resumes, 0 for the beginning."""
     asyncio.run(_live(file, since, kept, seed, report))
 
 

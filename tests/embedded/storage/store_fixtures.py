@@ -54,7 +54,7 @@ async def open_store(
 
 
 class BlockingBackend:
-    """A backend whose commits end when the test lets them succeed or fail."""
+    """A backend whose commits wait until the test completes or fails them."""
 
     def __init__(self) -> None:
         self._open_commits: list[asyncio.Future[None]] = []

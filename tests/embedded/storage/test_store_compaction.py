@@ -1,4 +1,4 @@
-"""Compaction: the past goes by age, by number, by size or when asked, from memory and from disk; the present stays."""
+"""Compaction: old revisions are dropped by age, number, size or on request, from memory and disk; current ones stay."""
 
 import sqlite3
 from pathlib import Path
@@ -71,7 +71,7 @@ async def test_compacting_less_than_is_compacted_changes_nothing() -> None:
     assert store.oldest == 5
 
 
-async def test_a_watch_that_has_read_everything_goes_on_after_a_compaction() -> None:
+async def test_an_up_to_date_watch_continues_after_a_compaction() -> None:
     store = await open_store()
     with store.watch("pods", since=1) as watch:
         last = await rewritten(store, "a", 1)
@@ -100,7 +100,7 @@ async def test_what_a_kept_revision_needs_stays_on_disk(tmp_path: Path) -> None:
     assert revisions_in(file) == [4, 5, 6]
 
 
-async def test_after_all_rows_are_gone_the_revision_goes_on(tmp_path: Path) -> None:
+async def test_after_all_rows_are_deleted_the_revision_continues(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await open_store(file)
     await store.delete(key("a"), await rewritten(store, "a", 1))
@@ -113,7 +113,7 @@ async def test_after_all_rows_are_gone_the_revision_goes_on(tmp_path: Path) -> N
     await store.close()
 
 
-async def test_after_the_newest_row_is_gone_the_revision_goes_on(tmp_path: Path) -> None:
+async def test_after_the_newest_row_is_deleted_the_revision_continues(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await open_store(file)
     await rewritten(store, "a", 0)
@@ -172,7 +172,7 @@ async def test_the_size_of_the_past_is_bounded_while_the_present_may_be_large() 
     assert 5 < store.revision - store.oldest < 15
 
 
-async def test_what_policy_gives_up_leaves_the_disk_with_the_following_writes(tmp_path: Path) -> None:
+async def test_revisions_dropped_by_policy_leave_the_disk_with_the_following_writes(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await open_store(file, with_retention(changes=10))
     await rewritten(store, "a", 100)

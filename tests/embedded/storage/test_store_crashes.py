@@ -1,6 +1,6 @@
 """kill -9 at any moment: everything acknowledged is there, and watches resume without gap or duplicate.
 
-Ten kills each with the whole past kept and with compaction at work; `KOHORT_KILLS=200 pytest …` asks for more.
+Ten kills each with the whole history kept and with compaction; `KOHORT_KILLS=200 pytest …` sets more.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A disk that does not take a write: who wrote is told, nobody else sees anything, and the store goes on."""
+"""A disk that rejects a write: the writer gets an error, no reader sees anything, and the store continues."""
 
 import asyncio
 import resource
@@ -43,7 +43,7 @@ async def test_a_failed_commit_fails_every_write_of_its_batch_and_shows_nothing(
         assert (store.revision, names(store.list("pods")), is_quiet(watch)) == (1, [], True)
 
 
-async def test_what_builds_on_a_failed_write_falls_with_it_and_the_rest_stands() -> None:
+async def test_writes_that_depend_on_a_failed_write_fail_with_it_and_the_rest_is_kept() -> None:
     store, disk = blocking_store()
     first = create(store, "a")
     await run_ready_tasks()
@@ -57,7 +57,7 @@ async def test_what_builds_on_a_failed_write_falls_with_it_and_the_rest_stands()
     assert names(store.list("pods")) == ["b"]
 
 
-async def test_a_creation_behind_a_failed_deletion_falls_too() -> None:
+async def test_a_creation_behind_a_failed_deletion_fails_too() -> None:
     store, disk = blocking_store()
     create(store, "a")
     await run_ready_tasks()
@@ -114,7 +114,7 @@ def full_at(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_a_full_disk_gives_a_clear_error_and_the_store_continues_when_there_is_space(tmp_path: Path) -> None:
+async def test_a_full_disk_is_a_clear_error_and_the_store_continues_when_there_is_space(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await open_store(file)
     await store.create(key("before"), pod())

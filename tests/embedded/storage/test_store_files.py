@@ -22,7 +22,7 @@ from kohort.embedded.storage.recovery import RecoveredState
 from kohort.embedded.storage.revision_log import RevisionLog
 
 LEAF = 13
-"""The first byte of a page with rows; the number of rows stands in its fourth and fifth."""
+"""The first byte of a page with rows; the number of rows is in its fourth and fifth."""
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_watch_resumes_after_reopening(file: Path) -> None:
     await store.close()
 
 
-async def test_a_new_store_begins_behind_every_revision_that_clients_of_a_former_one_may_know(file: Path) -> None:
+async def test_a_new_store_begins_after_every_revision_of_a_former_one(file: Path) -> None:
     clock = ManualClock()
     clock.now = 1_700_000_000
     for path in (file, None):
@@ -126,7 +126,7 @@ async def test_a_draft_that_a_crash_left_is_no_hindrance(file: Path) -> None:
     assert not file.with_name("store.db.new").exists()
 
 
-# Who may open it
+# Permissions of the file
 
 
 async def test_a_store_in_use_is_refused_with_the_process_that_has_it(file: Path) -> None:
@@ -153,7 +153,7 @@ async def test_another_process_is_named_and_its_death_frees_the_store(file: Path
     await (await open_store(file)).close()
 
 
-async def test_who_stops_waiting_for_a_store_to_open_leaves_it_free(file: Path) -> None:
+async def test_cancelling_the_opening_of_a_store_leaves_it_unlocked(file: Path) -> None:
     opening: Future[tuple[RevisionLog, RecoveredState]] = Future()
     opening.set_result(RevisionLog.open(file, 1, empty, 0))
     abandon(opening)
@@ -182,7 +182,7 @@ async def test_a_folder_that_can_not_be_written_is_refused() -> None:
         await open_store(Path("/proc/store.db"))
 
 
-async def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+async def test_a_directory_instead_of_the_file_is_rejected(tmp_path: Path) -> None:
     assert "Is a directory" in await refused(tmp_path)
 
 

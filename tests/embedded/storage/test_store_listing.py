@@ -58,12 +58,12 @@ async def test_pages_follow_one_another_and_report_how_many_remain() -> None:
         (("c", ""), []),
     ],
 )
-async def test_a_page_may_begin_behind_a_place_where_nothing_is(after: tuple[str, str], found: list[str]) -> None:
+async def test_a_page_may_begin_after_a_deleted_key(after: tuple[str, str], found: list[str]) -> None:
     store = await filled()
     assert names(store.list("pods", after=after)) == found
 
 
-async def test_a_page_of_one_namespace_begins_behind_its_place() -> None:
+async def test_a_page_of_one_namespace_begins_after_its_key() -> None:
     store = await filled()
     assert names(store.list("pods", "b", limit=5, after=("b", "x"))) == ["y"]
     assert names(store.list("pods", "b", after=("a", "zz"))) == ["x", "y"]
@@ -132,7 +132,7 @@ async def test_names_stay_in_order_through_many_insertions_and_deletions() -> No
     assert names(store.list("pods")) == sorted(present)
 
 
-async def test_what_is_no_longer_at_hand_decoded_is_decoded_again() -> None:
+async def test_a_value_dropped_from_the_cache_is_decoded_again() -> None:
     store = await open_store()
     for number in range(40):
         await store.create(key(str(number)), pod(spec="x" * 1_000_000))

@@ -1,4 +1,4 @@
-"""Whatever is done to a store in whatever order, it shows what a plain list of states per revision shows.
+"""After any operations in any order, a store shows the same as a plain list of states per revision.
 
 The machine runs a store on a file and reopens it, with and without closing, between the steps.
 """

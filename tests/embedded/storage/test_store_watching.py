@@ -35,7 +35,7 @@ async def test_a_watch_reports_every_change_after_its_revision_in_order() -> Non
         assert is_quiet(watch)
 
 
-async def test_a_watch_from_an_earlier_revision_goes_over_from_past_to_present_without_gap_or_duplicate() -> None:
+async def test_a_watch_from_an_earlier_revision_continues_from_past_to_present_without_gap_or_duplicate() -> None:
     store = await open_store()
     for name in "abc":
         await store.create(key(name), pod())
@@ -92,7 +92,7 @@ async def test_a_waiting_watch_gets_a_change_before_its_writer_does() -> None:
     assert order == ["watcher", "writer"]
 
 
-async def test_a_read_gives_what_is_there_up_to_its_limit() -> None:
+async def test_a_read_returns_what_is_there_up_to_its_limit() -> None:
     store = await open_store()
     for number in range(5):
         await store.create(key(str(number)), pod())
@@ -166,7 +166,7 @@ async def test_all_watchers_get_the_very_same_change() -> None:
     assert len({id(change) for change in changes}) == 1
 
 
-async def test_a_reader_that_gives_up_loses_nothing() -> None:
+async def test_a_cancelled_reader_loses_nothing() -> None:
     store = await open_store()
     with store.watch("pods", since=1) as watch:
         reading = asyncio.ensure_future(watch.read())

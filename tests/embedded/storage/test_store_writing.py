@@ -47,7 +47,7 @@ async def test_an_object_without_metadata_gets_one() -> None:
     assert (await store.update(key("a"), {}, 2)).object == {"metadata": {"resourceVersion": "3"}}
 
 
-async def test_a_deletion_gives_the_last_state_under_its_own_revision() -> None:
+async def test_a_deletion_returns_the_last_state_with_its_own_revision() -> None:
     store = await open_store()
     entry = await store.create(key("a"), pod(spec=7))
     gone = await store.delete(key("a"), entry.revision)
@@ -123,7 +123,7 @@ async def test_nothing_shows_before_it_is_committed() -> None:
     assert [change.revision for change in reading.result()] == [2]
 
 
-async def test_writes_of_one_turn_share_a_commit_and_those_that_come_meanwhile_the_next() -> None:
+async def test_concurrent_writes_share_a_commit_and_later_ones_the_next() -> None:
     store, disk = blocking_store()
     early = [asyncio.ensure_future(store.create(key(name), pod())) for name in "ab"]
     await run_ready_tasks()
@@ -187,7 +187,7 @@ async def test_what_is_refused_by_the_committed_state_is_refused_at_once() -> No
     assert updated.done()
 
 
-async def test_a_writer_that_goes_away_does_not_take_its_write_along() -> None:
+async def test_a_cancelled_writer_does_not_cancel_its_write() -> None:
     store, disk = blocking_store()
     write = asyncio.ensure_future(store.create(key("a"), pod()))
     beside = asyncio.ensure_future(store.create(key("b"), pod()))

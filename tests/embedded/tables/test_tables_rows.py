@@ -91,7 +91,7 @@ def test_a_pod_is_summed_up_in_one_word(obj: Object, ready: str, word: str) -> N
     assert row("pods", obj)[1:3] == [ready, word]
 
 
-def test_a_pod_that_goes_is_terminating_unless_it_is_done() -> None:
+def test_a_deleted_pod_is_terminating_unless_it_is_done() -> None:
     going, done = pod("Running", running()), pod("Succeeded", ended(0, "Completed"))
     for obj in (going, done):
         obj["metadata"]["deletionTimestamp"] = CREATED
@@ -302,7 +302,7 @@ ROWS: list[tuple[str, Object, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("key", "parts", "cells"), ROWS, ids=[one[0] for one in ROWS])
-def test_a_row_shows_what_people_look_for(key: str, parts: Object, cells: dict[str, Any]) -> None:
+def test_a_row_has_the_columns_of_kubectl(key: str, parts: Object, cells: dict[str, Any]) -> None:
     found = shown(key, {**named(), **parts})
     assert {name: found[name] for name in cells} == cells
 
@@ -317,7 +317,7 @@ def test_an_object_without_anything_in_it_has_a_row_too(resource: ServedResource
 # The answer
 
 
-def test_the_answer_is_a_table_with_the_lists_metadata() -> None:
+def test_the_response_is_a_table_with_the_metadata_of_the_list() -> None:
     answer = table(find("namespaces"), [named()], NOW, version="v1beta1", metadata={"resourceVersion": "7"})
     assert (answer["kind"], answer["apiVersion"]) == ("Table", "meta.k8s.io/v1beta1")
     assert answer["metadata"] == {"resourceVersion": "7"}
@@ -329,7 +329,7 @@ def test_the_answer_is_a_table_with_the_lists_metadata() -> None:
 INCLUDES: tuple[Include, ...] = ("None", "Metadata", "Object")
 
 
-def test_rows_carry_as_much_of_the_object_as_asked_for() -> None:
+def test_rows_have_as_much_of_the_object_as_requested() -> None:
     obj = named(spec={})
     found = {kind: table(find("namespaces"), [obj], NOW, kind)["rows"][0] for kind in INCLUDES}
     assert "object" not in found["None"]

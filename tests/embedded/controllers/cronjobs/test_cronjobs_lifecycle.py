@@ -77,7 +77,7 @@ async def test_forbid_waits_for_the_running_job(world: JobControllerHarness) -> 
     assert len(await jobs(world)) >= 2
 
 
-async def test_replace_takes_the_running_jobs_place(world: JobControllerHarness) -> None:
+async def test_replace_deletes_the_running_job_first(world: JobControllerHarness) -> None:
     made = await world.create(cron_job(concurrencyPolicy="Replace"))
     await world.advance(125)
     assert await jobs(world) == [f"tick-{MINUTE_ZERO + 2}"]

@@ -19,7 +19,7 @@ COMPLETIONS = 5
 
 @asynccontextmanager
 async def _controller(cluster: InMemoryApiServer, writes: int) -> AsyncIterator[None]:
-    """A controller that lives for so many writes."""
+    """A controller that stops after the given number of writes."""
     client = Client(CrashingTransport(cluster.core.transport(ADMIN), writes), cluster.clock)
     informers = SharedInformerFactory(client)
     controller = JobController(client, informers)
@@ -52,7 +52,7 @@ class PodFates:
         pod = self._random.choice(active)
         how = self._random.choice(("succeed", "succeed", "fail", "delete"))
         if pod["metadata"].get("finalizers"):
-            # One without was let go before it ended, and counts for nothing whatever it does.
+            # One without a finalizer was released before it ended, and is not counted in any state.
             (self.succeeded if how == "succeed" else self.failed).add(pod["metadata"]["uid"])
         if how == "delete":
             await self._world.mark_running(pod)
@@ -61,14 +61,14 @@ class PodFates:
             await self._world.finish_pods(pod, code=int(how == "fail"))
 
     async def let_go(self) -> None:
-        """Let pods end that were asked to."""
+        """End the terminating pods."""
         for pod in await self._world.pods():
             if "deletionTimestamp" in pod["metadata"] and pod["status"]["phase"] == "Running":
                 await self._world.delete(pod, gracePeriodSeconds=0)
 
 
 @pytest.mark.parametrize("seed", [1, 3, 14, 21])
-async def test_however_often_controllers_die_every_pod_is_counted_once(seed: int) -> None:
+async def test_every_pod_is_counted_once_over_any_number_of_crashes(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     async with running_apiserver() as cluster:
         world = JobControllerHarness(cluster, InterceptingTransport(cluster.core.transport(ADMIN)))

@@ -1,4 +1,4 @@
-"""What was done to pods stands until the cache shows it, and no longer than that."""
+"""Expectations for pods hold until the cache shows the writes, and no longer than that."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ def test_a_pod_that_was_shown_and_has_gone_is_not_brought_back() -> None:
     assert expected.overlay("owner", []) == []
 
 
-def test_a_pod_that_is_never_shown_is_forgotten() -> None:
+def test_the_expectation_of_a_pod_that_is_never_observed_expires() -> None:
     clock = VirtualClock()
     expected = PodExpectations(clock)
     expected.created("owner", pod())
@@ -67,7 +67,7 @@ def test_a_finalizer_that_was_taken_off_stays_off() -> None:
     assert expected.overlay("owner", ()) == []
 
 
-def test_the_writes_of_an_owner_that_is_gone_are_forgotten() -> None:
+def test_the_writes_of_a_deleted_owner_are_dropped() -> None:
     expected = PodExpectations(VirtualClock())
     expected.created("owner", pod())
     expected.forget("owner")

@@ -1,4 +1,4 @@
-"""Jobs whose completions are numbered, and what their policies say about failures and successes."""
+"""Jobs with numbered completions, and the effects of their policies on failures and successes."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -27,7 +27,7 @@ async def by_index(world: JobControllerHarness) -> dict[int, Object]:
     return {int(pod["metadata"]["annotations"][INDEX]): pod for pod in await world.active()}
 
 
-async def test_each_pod_knows_its_index(world: JobControllerHarness) -> None:
+async def test_each_pod_has_its_index(world: JobControllerHarness) -> None:
     await world.create(indexed(2))
     await world.settle()
     pods = await by_index(world)
@@ -184,7 +184,7 @@ async def test_a_policy_fails_a_single_index(world: JobControllerHarness) -> Non
     assert (await world.status(made))["failedIndexes"] == "0"
 
 
-async def test_a_pod_on_its_way_out_is_replaced_only_when_it_is_gone_if_so_asked(world: JobControllerHarness) -> None:
+async def test_a_terminating_pod_is_replaced_only_when_it_is_gone_if_so_configured(world: JobControllerHarness) -> None:
     made = await world.create(job(podReplacementPolicy="Failed"))
     await world.settle()
     (pod,) = await world.active()

@@ -69,7 +69,7 @@ async def test_a_status_that_is_changed_meanwhile_is_not_overwritten(world: JobC
     assert (await world.get(made))["metadata"]["labels"]["team"] == "a"
 
 
-async def test_a_new_controller_goes_on_where_the_last_one_stopped() -> None:
+async def test_a_new_controller_continues_where_the_last_one_stopped() -> None:
     async with running_job_controller_harness() as world:
         made = await world.create(job(completions=3, parallelism=3))
         await world.settle()
@@ -92,7 +92,7 @@ async def test_pods_of_a_job_that_is_gone_lose_their_finalizer(world: JobControl
     assert not any(pod["metadata"].get("finalizers") for pod in await world.pods())
 
 
-async def test_pods_of_another_owner_keep_what_looks_like_our_finalizer(world: JobControllerHarness) -> None:
+async def test_pods_of_another_owner_keep_a_finalizer_equal_to_ours(world: JobControllerHarness) -> None:
     managed = await world.create(job("other", managedBy="example.com/other"))
     theirs = with_controller(make_pod("theirs"), managed)
     theirs["metadata"]["finalizers"] = [TRACKING]
@@ -106,7 +106,7 @@ async def test_pods_of_another_owner_keep_what_looks_like_our_finalizer(world: J
     assert not kept["stray"]
 
 
-async def test_a_job_on_its_way_out_makes_no_more_pods_and_frees_those_it_has(world: JobControllerHarness) -> None:
+async def test_a_terminating_job_creates_no_pods_and_releases_existing_ones(world: JobControllerHarness) -> None:
     made = await world.create(job(parallelism=2, completions=2))
     await world.settle()
     (first, _) = await world.active()
@@ -136,7 +136,7 @@ async def test_strays_that_a_selector_takes_in_are_adopted_and_counted(world: Jo
     assert (await world.status(made))["succeeded"] == 1
 
 
-async def test_a_pod_that_no_longer_matches_is_let_go_and_replaced(world: JobControllerHarness) -> None:
+async def test_a_pod_that_no_longer_matches_is_released_and_replaced(world: JobControllerHarness) -> None:
     made = await world.create(job())
     await world.settle()
     (mine,) = await world.active()

@@ -58,7 +58,7 @@ async def test_failed_pods_are_replaced_after_ten_seconds_and_then_twenty(world:
     assert "BackoffLimitExceeded" in await world.reasons()
 
 
-async def test_a_success_makes_earlier_failures_forgotten(world: JobControllerHarness) -> None:
+async def test_a_success_resets_the_failure_count(world: JobControllerHarness) -> None:
     await world.create(job(completions=2, parallelism=1))
     await world.settle()
     await world.finish_all_pods(code=1)

@@ -1,4 +1,4 @@
-"""Laws of the plan: whatever happens to pods and whenever a controller stops, a Job is done and counted once."""
+"""Laws of the plan: after any changes of pods and restarts of a controller, a Job is done and counted once."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -101,7 +101,7 @@ class JobModel:
             self._set(pod, "Succeeded" if what == SUCCEED else "Failed")
 
     def reap(self, phase: str = "Failed") -> None:
-        """Let pods end that were asked to."""
+        """End the terminating pods."""
         for pod in list(self.pods.values()):
             if pod.is_terminating and not pod.is_finished:
                 self._set(pod, phase)
@@ -202,7 +202,7 @@ def test_there_are_never_more_active_pods_than_parallelism_or_completions_left(
 def test_every_pod_is_counted_once_wherever_a_controller_is_interrupted(
     job: SeenJob, events: list[tuple[str, int]], steps: list[int], end: str
 ) -> None:
-    """Steps that are cut off stand for a crash: what was written stays, what was remembered is lost."""
+    """Steps that are cut off simulate a crash: what was written stays, what was in memory is lost."""
     world = JobModel(job)
     ended: dict[str, set[str]] = {"Succeeded": set(), "Failed": set()}
     for (what, chosen), cut in zip(events, steps, strict=False):
