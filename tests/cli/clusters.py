@@ -85,12 +85,12 @@ class Cluster:
         return [each["metadata"]["name"] for each in self.do(self.client.of(resource).list()).items]
 
     def starting(self) -> list[str]:
-        """Pods that have a node and do not run yet; who stops then stops in the middle of things."""
+        """Pods that have a node and do not run yet: a stop at this time interrupts their start."""
         pods = self.do(self.client.of(Pod).list()).items
         return [each.metadata.name for each in pods if each.spec.node_name and each.status.phase in ("", "Pending")]
 
     def until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
-        """What is found as soon as it is as wanted."""
+        """The object, as soon as it meets the condition."""
         return self.do(self._until(look, wanted))
 
     async def _until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
@@ -106,7 +106,7 @@ class Cluster:
 
 @contextmanager
 def a_cluster(folder: Path, runtime: RuntimeName) -> Iterator[Cluster]:
-    """A cluster with the manager on it, for as long as the block lasts."""
+    """Runs a cluster with the manager until the context exits."""
     ready: Future[Cluster] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(_live(folder, runtime, ready)), daemon=True)
     thread.start()
@@ -128,7 +128,7 @@ async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") ->
     try:
         async with AsyncExitStack() as stack:
             plane = await stack.enter_async_context(
-                running_control_plane(ServerSettings(data=folder), _crew(folder, runtime))
+                running_control_plane(ServerSettings(data=folder), _node_agent(folder, runtime))
             )
             webhooks = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             manager = running_local_manager(plane.client(USER), LocalManagerSpec(load(None), webhooks))
@@ -141,7 +141,7 @@ async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") ->
         ready.set_exception(error)
 
 
-def _crew(folder: Path, runtime: RuntimeName) -> LocalNodes:
+def _node_agent(folder: Path, runtime: RuntimeName) -> LocalNodes:
     node = DeclaredNode("here", OFFERED)
     choice = RuntimeChoice(runtime, folder / "pods", node.offered, Defaults(0.0, 0.1), at_stop=AtStop.END)
     settings = AgentSettings(runtime, addresses=choice.addresses())

@@ -1,4 +1,4 @@
-"""`kohort cancel`: names are taken at their word, a whole queue is asked about."""
+"""`kohort cancel`: names are cancelled without a prompt, a whole queue only after confirmation."""
 
 from cli.clusters import JOB, Cluster
 from cli.test_hold import waiting
@@ -11,13 +11,13 @@ from kohort.jobs.keys import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT_ANNOTATION, Q
 GATED = {"schedulingGates": [{"name": "tests.example/never"}]}
 
 
-def test_a_job_goes_with_all_that_is_its_own(queues: Cluster, fresh: str) -> None:
+def test_a_job_is_deleted_with_its_dependents(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
     assert queues.kohort("cancel", fresh) == CommandResult(0, f"job.batch/{fresh} deleted\n", "")
     assert fresh not in queues.names(JOB)
 
 
-def test_a_workload_stands_for_its_job(queues: Cluster, fresh: str) -> None:
+def test_a_workload_is_resolved_to_its_job(queues: Cluster, fresh: str) -> None:
     workload = waiting(queues, fresh)
     assert queues.kohort("cancel", "workload", workload, "-o", "name").out == f"job.batch/{fresh}\n"
     assert fresh not in queues.names(JOB)
@@ -29,7 +29,7 @@ def test_one_name_that_is_wrong_keeps_all(queues: Cluster, fresh: str) -> None:
     assert fresh in queues.names(JOB)
 
 
-def test_a_rehearsal_deletes_nothing(queues: Cluster, fresh: str) -> None:
+def test_a_dry_run_deletes_nothing(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
     assert queues.kohort("cancel", fresh, "--dry-run").out == f"job.batch/{fresh} deleted (dry run)\n"
     assert fresh in queues.names(JOB)
@@ -47,7 +47,7 @@ def test_a_pod_of_a_job_is_not_what_is_meant(queues: Cluster, fresh: str) -> Non
     assert (answer.code, f"pod/{pod} belongs to Job {fresh}: specify that" in answer.err) == (2, True)
 
 
-def test_a_whole_queue_is_asked_about(queues: Cluster, fresh: str) -> None:
+def test_deleting_a_whole_queue_requires_confirmation(queues: Cluster, fresh: str) -> None:
     queues.create(make_local_queue(f"q-{fresh}", "nothing"))
     names = [f"{fresh}-a", f"{fresh}-b"]
     for name in names:
@@ -69,7 +69,7 @@ def test_names_and_all_of_them_contradict_each_other(queues: Cluster) -> None:
     assert "LocalQueue 'team-aa' not found" in queues.kohort("cancel", "--all", "-q", "team-aa").err
 
 
-def test_a_group_of_pods_goes_together(queues: Cluster, fresh: str) -> None:
+def test_a_group_of_pods_is_deleted_as_a_whole(queues: Cluster, fresh: str) -> None:
     names = [f"{fresh}-a", f"{fresh}-b"]
     for name in names:
         labels = {POD_GROUP_NAME: fresh, QUEUE_NAME_LABEL: "team-b"}

@@ -1,4 +1,4 @@
-"""What commands that ask a cluster have in common: finding it, one-line errors, forms of output, help by purpose."""
+"""What commands that need a cluster have in common: finding it, one-line errors, output formats, grouped help."""
 
 import json
 from pathlib import Path
@@ -83,22 +83,22 @@ def test_the_namespace_is_the_contexts_unless_one_is_given(harness: Path) -> Non
     assert ClusterOptions(file, namespace="other").access().namespace == "other"
 
 
-def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(harness: Path) -> None:
+def test_without_any_kubeconfig_the_error_names_the_ways_to_a_cluster(harness: Path) -> None:
     with pytest.raises(ApiError, match=r"no kubeconfig found at .* or start a local cluster with `kohort up`"):
         ClusterOptions().access()
 
 
-def test_a_user_without_a_home_is_told_the_same(harness: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere() -> Path:
+def test_a_user_without_a_home_directory_gets_the_same_error(harness: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(Path, "home", no_home)
     monkeypatch.delenv("KOHORT_DATA")
     with pytest.raises(ApiError, match=r"no kubeconfig found at /\.kube/config: .* `kohort up`"):
         ClusterOptions().access()
 
 
-def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
+def test_a_local_cluster_is_found_where_nothing_else_is_configured(
     harness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local = write_kubeconfig(harness / "local", "https://192.0.2.7")
@@ -111,7 +111,7 @@ def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
     assert ClusterOptions().access().server == "https://192.0.2.9"
 
 
-def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
+def test_a_missing_kubeconfig_file_is_reported_with_the_local_cluster_that_runs(
     harness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: harness / "my data" / "kubeconfig")
@@ -128,7 +128,7 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
     [(None, "ended unexpectedly"), (CleanShutdown(now()), "is stopped")],
     ids=["killed", "stopped"],
 )
-async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
+async def test_a_local_cluster_that_does_not_run_is_reported_as_such(
     harness: Path, ended: CleanShutdown | None, how: str
 ) -> None:
     server = f"https://127.0.0.1:{free_port()}"
@@ -140,7 +140,7 @@ async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
             await client.get_json("/version")
 
 
-def test_an_unknown_context_is_told_with_those_that_exist(harness: Path) -> None:
+def test_an_unknown_context_is_reported_with_the_existing_ones(harness: Path) -> None:
     file = write_kubeconfig(harness / "config", "https://192.0.2.1")
     with pytest.raises(ApiError, match="context 'their' not found, available: here"):
         ClusterOptions(file, "their").access()
@@ -150,7 +150,7 @@ def test_an_unknown_context_is_told_with_those_that_exist(harness: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
-async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str, tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_reported_in_one_line_by_every_command(command: str, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(json.dumps(make_job()))
     async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         pass
@@ -178,18 +178,18 @@ async def test_a_kubeconfig_that_is_none_is_one_line(tmp_path: Path) -> None:
 # Help
 
 
-def test_every_command_stands_under_a_heading() -> None:
+def test_every_command_is_listed_under_a_heading() -> None:
     assert {command.section for command in COMMANDS.values()} <= {*SECTIONS}
-    told = CliRunner().invoke(cli, ["--help"]).output
-    places = [told.index(f"\n{section}:\n") for section in SECTIONS]
+    help_text = CliRunner().invoke(cli, ["--help"]).output
+    places = [help_text.index(f"\n{section}:\n") for section in SECTIONS]
     assert places == sorted(places)
 
 
 @pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
 def test_help_has_examples(command: str) -> None:
-    told = CliRunner().invoke(cli, [command, "--help"]).output
-    assert f"kohort {command}" in told
-    assert "Examples:" in told
+    help_text = CliRunner().invoke(cli, [command, "--help"]).output
+    assert f"kohort {command}" in help_text
+    assert "Examples:" in help_text
 
 
 def test_a_mistyped_command_leads_to_the_one_meant() -> None:

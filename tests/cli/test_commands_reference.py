@@ -1,4 +1,4 @@
-"""The page of commands is what the commands say of themselves."""
+"""The page of commands has the help texts of the commands."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 def test_the_committed_page_is_up_to_date(tmp_path: Path) -> None:
     """If this fails: `make docs`, and commit what it wrote."""
-    # A process of its own, because a command remembers its help as it was first asked for.
+    # A process of its own, because a command caches its help when it is first requested.
     subprocess.run([sys.executable, "-m", "kohort.cli.reference", str(tmp_path / "page.md")], check=True)
     assert (tmp_path / "page.md").read_text("utf-8") == COMMITTED.read_text("utf-8")
 

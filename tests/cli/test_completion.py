@@ -58,7 +58,7 @@ def test_names_come_from_the_cluster(queues: Cluster) -> None:
     assert completed(f"kohort submit --kubeconfig {config} --priority h") == ["high"]
 
 
-def test_without_a_cluster_nothing_is_completed_and_nothing_is_said(tmp_path: Path) -> None:
+def test_without_a_cluster_nothing_is_completed_and_nothing_is_printed(tmp_path: Path) -> None:
     broken = tmp_path / "kubeconfig"
     broken.write_text("nonsense: [")
     assert completed("kohort submit --queue ", KUBECONFIG=str(broken)) == []
@@ -96,7 +96,7 @@ def test_the_plugin_is_the_same_under_another_name() -> None:
     assert "submit" in run_command(plugin.main, ["--help"]).out
 
 
-def test_kubectl_is_told_how_a_line_may_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kubectl_gets_the_completions_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     plugin.print_completions(plugin.plugin, ["ho"])
     assert capsys.readouterr().out == "hold\tHold jobs or queues\n:4\n"
     plugin.print_completions(kueuectl, ["list", "cl"])

@@ -59,7 +59,7 @@ def test_several_kinds_can_be_chosen() -> None:
     assert kinds_in(printed("--kind", "Topology", "--kind", "Cohort")) == ["Cohort", "Topology"]
 
 
-def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_kind_is_reported_with_the_known_ones() -> None:
     result = kohort("--kind", "Queue", "--kind", "Clusterqueu")
     assert result.exit_code == 2
     assert "unknown kind clusterqueu" in result.stderr
@@ -67,8 +67,8 @@ def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
 
 
 def test_json_is_one_list_that_kubectl_takes() -> None:
-    told = json.loads(kohort("-o", "json").stdout)
-    assert (told["apiVersion"], told["kind"], told["items"]) == ("v1", "List", ALL)
+    manifest_list = json.loads(kohort("-o", "json").stdout)
+    assert (manifest_list["apiVersion"], manifest_list["kind"], manifest_list["items"]) == ("v1", "List", ALL)
 
 
 def test_namespace_and_certificate_authority_reach_the_webhook(tmp_path: Path) -> None:

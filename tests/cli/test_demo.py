@@ -1,4 +1,4 @@
-"""`kohort demo`: two teams wait, start, borrow, give back and finish, and nothing stays behind."""
+"""`kohort demo`: two teams wait, start, borrow, return quota and finish, and nothing is left behind."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ async def start(folder: Path) -> asyncio.subprocess.Process:
     )
 
 
-async def told(process: asyncio.subprocess.Process, text: str) -> None:
+async def wait_for_output(process: asyncio.subprocess.Process, text: str) -> None:
     """Read what the demo prints up to a line with this text."""
     assert process.stdout is not None
     while text.encode() not in (line := await process.stdout.readline()):
@@ -54,12 +54,12 @@ def _environment(process: Path) -> str:
         return ""
 
 
-def test_the_help_says_what_it_does() -> None:
+def test_the_help_describes_the_command() -> None:
     result = CliRunner().invoke(cli, ["demo", "--help"], prog_name="kohort")
     assert (result.exit_code, "kohort demo | cat" in result.output) == (0, True)
 
 
-async def test_two_teams_borrow_give_back_and_finish(tmp_path: Path) -> None:
+async def test_two_teams_borrow_return_quota_and_finish(tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await start(tmp_path)
         assert process.stdout is not None
@@ -77,10 +77,10 @@ async def test_two_teams_borrow_give_back_and_finish(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_nothing_stays_when_it_is_stopped_half_way(tmp_path: Path, number: signal.Signals) -> None:
+async def test_nothing_is_left_after_an_interruption(tmp_path: Path, number: signal.Signals) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await start(tmp_path)
-        await told(process, "train-4")
+        await wait_for_output(process, "train-4")
         process.send_signal(number)
         rest = await process.stdout.read()  # type: ignore[union-attr]
         assert await process.wait() == 130
@@ -91,24 +91,24 @@ async def test_nothing_stays_when_it_is_stopped_half_way(tmp_path: Path, number:
 async def test_what_a_killed_demo_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE):
         killed = await start(tmp_path)
-        await told(killed, "admitted, starting")
+        await wait_for_output(killed, "admitted, starting")
         killed.kill()
         await killed.wait()
         assert left_behind(tmp_path) != []
         following = await start(tmp_path)
-        await told(following, "Two teams")
+        await wait_for_output(following, "Two teams")
         following.send_signal(signal.SIGINT)
         assert await following.wait() == 130
     assert left_behind(tmp_path) == []
 
 
-class Stalling:
+class ScriptedClient:
     """A client whose creates end as listed."""
 
     def __init__(self, *outcomes: Exception | None) -> None:
         self.outcomes = list(outcomes)
 
-    def of(self, _resource: Resource) -> "Stalling":
+    def of(self, _resource: Resource) -> "ScriptedClient":
         return self
 
     async def create(self, _wanted: object) -> None:
@@ -125,15 +125,15 @@ REFUSED = StatusError(422, "Invalid", "no")
 async def test_a_stall_longer_than_the_timeout_of_a_webhook_repeats_the_create(
     outcomes: tuple[Exception | None, ...],
 ) -> None:
-    client = Stalling(*outcomes)
+    client = ScriptedClient(*outcomes)
     await create_after_stalls(cast("Client", client), Job.resource, {})
     assert client.outcomes == []
 
 
 @pytest.mark.parametrize("outcomes", [(REFUSED,), (TIMED_OUT,) * 5])
-async def test_a_create_is_not_repeated_for_ever(outcomes: tuple[Exception, ...]) -> None:
+async def test_a_create_is_retried_a_limited_number_of_times(outcomes: tuple[Exception, ...]) -> None:
     with pytest.raises(StatusError, match=str(outcomes[-1])):
-        await create_after_stalls(cast("Client", Stalling(*outcomes)), Job.resource, {})
+        await create_after_stalls(cast("Client", ScriptedClient(*outcomes)), Job.resource, {})
 
 
 async def test_a_demo_that_runs_keeps_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`kohort doctor`: what people read, what machines read, and when it fails."""
+"""`kohort doctor`: text for users, JSON for programs, and its exit codes."""
 
 import json
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def test_checks_are_chosen_by_id(doctor: Doctor) -> None:
     assert len(rest["checks"]) == len(CHECKS) - 1
 
 
-def test_a_slip_in_an_id_is_told_with_the_name_meant(doctor: Doctor) -> None:
+def test_a_misspelt_id_is_reported_with_the_intended_name(doctor: Doctor) -> None:
     result = doctor(ILL, "--only", "flavour-unused")
     assert (result.exit_code, "did you mean flavor-unused?" in result.output) == (2, True)
 
@@ -95,10 +95,10 @@ def test_machines_get_everything(doctor: Doctor) -> None:
     assert yaml.safe_load(doctor(ILL, "-o", "yaml").output) == found
 
 
-def test_people_get_the_first_ten_of_each(doctor: Doctor) -> None:
-    said = doctor(ILL).output
-    assert said.count("64 pods request 64 nvidia.com/gpu") == 10
-    assert "and 2 more; -o json lists all" in said
+def test_text_output_lists_the_first_ten_of_each(doctor: Doctor) -> None:
+    printed = doctor(ILL).output
+    assert printed.count("64 pods request 64 nvidia.com/gpu") == 10
+    assert "and 2 more; -o json lists all" in printed
 
 
 def test_the_list_names_every_check(doctor: Doctor) -> None:
@@ -109,20 +109,22 @@ def test_the_list_names_every_check(doctor: Doctor) -> None:
     ]
 
 
-def test_what_could_not_be_seen_is_told(doctor: Doctor) -> None:
+def test_what_could_not_be_listed_is_reported(doctor: Doctor) -> None:
     refusal = 'nodes is forbidden: User "ann" cannot list resource "nodes"'
-    said = doctor(snapshot(unseen=[IncompleteKind("Node", refusal), IncompleteKind("Job", "no", seen_in="lab")])).output
-    assert f"cannot list all Node objects: {refusal}" in said
-    assert "cannot list all Job objects (listed in namespace lab only): no" in said
-    assert "skipped checks: flavor-without-nodes, " in said
+    printed = doctor(
+        snapshot(unseen=[IncompleteKind("Node", refusal), IncompleteKind("Job", "no", seen_in="lab")])
+    ).output
+    assert f"cannot list all Node objects: {refusal}" in printed
+    assert "cannot list all Job objects (listed in namespace lab only): no" in printed
+    assert "skipped checks: flavor-without-nodes, " in printed
 
 
 @pytest.mark.parametrize("width", [80, 160])
-def test_it_looks_as_it_did(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_the_output_equals_the_picture(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setattr(command, "screen", lambda: Screen(width, 50, glyphs=UNICODE))
-    said = doctor(ILL, "--skip", "request-beyond-quota").output
-    assert max(map(len, said.splitlines())) <= width
-    assert said == (PICTURES / f"doctor-{width}.txt").read_text("utf-8")
+    printed = doctor(ILL, "--skip", "request-beyond-quota").output
+    assert max(map(len, printed.splitlines())) <= width
+    assert printed == (PICTURES / f"doctor-{width}.txt").read_text("utf-8")
 
 
 def test_colours_go_by_severity() -> None:

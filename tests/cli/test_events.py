@@ -1,4 +1,4 @@
-"""`kohort events`: a job, its Workload and its pods in one order; or all that Kohort tells of."""
+"""`kohort events`: a job, its Workload and its pods in one order; or all events of Kohort."""
 
 import json
 
@@ -17,13 +17,13 @@ def finished(queues: Cluster, name: str) -> None:
 
 
 def is_whole(answer: CommandResult) -> bool:
-    """Whether everything was told: each of those who tell writes when it has time."""
+    """Whether all events were recorded: each recorder writes with a delay."""
     lines = [line.split() for line in answer.out.splitlines()[1:]]
     reasons, objects = {line[2] for line in lines}, {line[3].partition("/")[0] for line in lines}
     return {"CreatedWorkload", "Started", "FinishedWorkload"} <= reasons and {"job", "workload", "pod"} <= objects
 
 
-def test_the_story_of_a_job_is_told_in_order(queues: Cluster, fresh: str) -> None:
+def test_events_of_a_job_are_listed_in_order(queues: Cluster, fresh: str) -> None:
     finished(queues, fresh)
     answer = queues.until(lambda: queues.kohort("events", fresh), is_whole)
     header, *lines = answer.out.splitlines()
@@ -32,7 +32,7 @@ def test_the_story_of_a_job_is_told_in_order(queues: Cluster, fresh: str) -> Non
     assert reasons.index("CreatedWorkload") < reasons.index("Started") < reasons.index("FinishedWorkload")
 
 
-def test_what_happened_to_a_job_is_told_also_when_it_was_deleted(queues: Cluster, fresh: str) -> None:
+def test_events_of_a_deleted_job_are_listed(queues: Cluster, fresh: str) -> None:
     finished(queues, fresh)
     queues.until(lambda: queues.kohort("events", fresh), is_whole)
     queues.kohort("cancel", fresh)
@@ -42,7 +42,7 @@ def test_what_happened_to_a_job_is_told_also_when_it_was_deleted(queues: Cluster
     assert {"job", "workload", "pod"} <= objects
 
 
-def test_a_name_of_which_nobody_ever_heard_is_told(queues: Cluster) -> None:
+def test_an_unknown_name_is_reported(queues: Cluster) -> None:
     answer = queues.kohort("events", "never-there")
     assert (answer.code, "Job or Workload 'never-there' not found" in answer.err) == (2, True)
 
@@ -50,15 +50,15 @@ def test_a_name_of_which_nobody_ever_heard_is_told(queues: Cluster) -> None:
 def test_without_a_name_what_kohort_did_and_nothing_else(queues: Cluster, fresh: str) -> None:
     finished(queues, fresh)
     look = ("events", "-o", "json")
-    told = queues.until(
+    listed = queues.until(
         lambda: json.loads(queues.kohort(*look).out),
         lambda found: any(each["reason"] == "FinishedWorkload" and fresh in each["object"]["name"] for each in found),
     )
-    assert not {each["reason"] for each in told} & {"Scheduled", "SuccessfulCreate", "Suspended"}
-    assert all(each["count"] >= 1 and "kueue" in each["from"] for each in told)
+    assert not {each["reason"] for each in listed} & {"Scheduled", "SuccessfulCreate", "Suspended"}
+    assert all(each["count"] >= 1 and "kueue" in each["from"] for each in listed)
 
 
-def test_wide_tells_who_says_so_and_how_often(queues: Cluster, fresh: str) -> None:
+def test_wide_output_has_the_source_and_the_count(queues: Cluster, fresh: str) -> None:
     finished(queues, fresh)
     header = queues.kohort("events", fresh, "-o", "wide").out.splitlines()[0]
     assert "COUNT" in header
@@ -67,7 +67,7 @@ def test_wide_tells_who_says_so_and_how_often(queues: Cluster, fresh: str) -> No
     assert isinstance(yaml.safe_load(queues.kohort("events", fresh, "-o", "yaml").out), list)
 
 
-def test_watching_goes_on(queues: Cluster, fresh: str) -> None:
+def test_watching_continues(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
     with queues.apart("events", "-w", fresh) as watcher:
         assert watcher.stdout is not None
@@ -81,7 +81,7 @@ def test_where_nothing_happened(queues: Cluster) -> None:
     assert answer == CommandResult(0, "", "No events found (events expire after one hour)\n")
 
 
-def test_contradictions_are_told(queues: Cluster) -> None:
+def test_contradicting_options_are_reported(queues: Cluster) -> None:
     assert "-A cannot be combined with a name" in queues.kohort("events", "x", "-A").err
     assert "-w supports table output only" in queues.kohort("events", "-w", "-o", "json").err
 

@@ -1,4 +1,4 @@
-"""`kohort explain` takes the name of a job, a Workload or a pod, and tells its story to people and programs."""
+"""`kohort explain` takes the name of a job, a Workload or a pod, and prints its report as text, JSON or YAML."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def pod_of(owner: Object) -> Object:
     }
 
 
-async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: Path) -> None:
+async def test_a_job_its_pod_and_its_workload_lead_to_the_same_report(tmp_path: Path) -> None:
     async with running_job_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
         await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_job("etl", "lq", "99")
@@ -65,7 +65,7 @@ async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) ->
     assert any("pod free-b8vq4 failed to start" in line for line in free.lines)
 
 
-async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
+async def test_without_permission_to_list_pods_the_rest_is_explained(tmp_path: Path) -> None:
     ann = unprivileged_user()
     async with running_job_harness() as harness, running_command_runner(harness.server, tmp_path, ann) as user:
         await grant_read(harness.server, ann, "workloads", "localqueues", "jobs", namespace="default")
@@ -78,7 +78,7 @@ async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
     assert ended.lines[0] == "job/etl"
 
 
-async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
+async def test_several_objects_are_explained_one_after_the_other(tmp_path: Path) -> None:
     async with running_manager_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
         await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("a", "lq")
@@ -86,12 +86,12 @@ async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
         await wait_for_admission(harness, "a")
         await harness.create(make_workload("b", "nowhere"))
         await harness.advance(3)
-        told, data = await user.run("explain", "a", "b"), await user.run("explain", "a", "b", "-o", "yaml")
-    assert [line for line in told.lines if line.startswith("workload/")] == ["workload/a", "workload/b"]
+        output, data = await user.run("explain", "a", "b"), await user.run("explain", "a", "b", "-o", "yaml")
+    assert [line for line in output.lines if line.startswith("workload/")] == ["workload/a", "workload/b"]
     assert data.out.count("subject:") == 2
 
 
-async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) -> None:
+async def test_a_job_that_is_not_queued_is_reported_with_cause_and_remedy(tmp_path: Path) -> None:
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(make_local_queue("team-a", "cq"))
         await cluster.create(make_job("free", ""))

@@ -1,4 +1,4 @@
-"""`kohort fits` answers with words, data and its exit code, from a cluster or from manifests alone."""
+"""`kohort fits` prints text, data and its exit code, from a cluster or from manifests alone."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
     assert "What would admit it" in no.out
 
 
-async def test_what_cannot_be_told_is_2(tmp_path: Path) -> None:
+async def test_what_cannot_be_determined_is_2(tmp_path: Path) -> None:
     ended = await offline(tmp_path, make_job("a", ""), make_job("b", "lq"))
     assert ended.code == 2
     assert "No queue specified" in ended.out
@@ -60,7 +60,7 @@ async def test_data_is_the_same_as_json_and_yaml(tmp_path: Path) -> None:
     assert (found["subject"], found["starts"], found["explanation"]["clusterQueue"]) == ("job/a", False, "cq")
 
 
-async def test_a_mistake_in_the_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+async def test_a_mistake_in_the_yaml_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("kind: Job\nmetadata: {name: x\n")
     ended = await CommandRunner(tmp_path / "nowhere").run("fits", "-f", str(tmp_path / "bad.yaml"))
     assert (ended.code, ended.err.count("\n")) == (2, 1)
@@ -73,7 +73,7 @@ async def test_what_an_api_server_would_refuse_never_starts(tmp_path: Path) -> N
     assert "jobs.yaml:1: Job x: spec" in ended.err
 
 
-async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> None:
+async def test_the_cluster_is_read_where_no_state_is_given(tmp_path: Path) -> None:
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         for each in QUEUES:
             await cluster.create(each)
@@ -81,7 +81,7 @@ async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> Non
     assert (ended.code, ended.err) == (0, "")
 
 
-async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None:
+async def test_without_permission_to_list_queues_the_result_is_unknown(tmp_path: Path) -> None:
     async with (
         running_kueue_apiserver() as cluster,
         running_command_runner(cluster, tmp_path, unprivileged_user()) as user,

@@ -39,9 +39,7 @@ def test_a_workload_may_be_named_instead_of_its_job(queues: Cluster, fresh: str)
     assert queues.kohort("resume", workload).out == f"job.batch/{fresh} resumed in queue team-b\n"
 
 
-def test_whoever_follows_a_job_hears_of_its_eviction_and_of_its_second_start(
-    queues: Cluster, fresh: str, tmp_path: Path
-) -> None:
+def test_follow_shows_the_eviction_of_a_job_and_its_second_start(queues: Cluster, fresh: str, tmp_path: Path) -> None:
     script = "echo begun; while ! test -e go; do sleep 0.05; done; echo done"
     arguments = ("-q", "team-a", "--cpu", "1", "--name", fresh, "--workdir", str(tmp_path), "--follow")
     with queues.apart("submit", *arguments, "--", "sh", "-c", script) as follower:
@@ -54,8 +52,8 @@ def test_whoever_follows_a_job_hears_of_its_eviction_and_of_its_second_start(
         out, err = follower.communicate(timeout=60)
     assert (follower.returncode, out) == (0, "begun\nbegun\ndone\n"), err
     held = f"held: resume it with `kohort resume {fresh}`"
-    told = ["running: 1 pod", "evicted because Deactivated", held, "running: 1 pod"]
-    assert [line for line in told if line in err] == told, err
+    changes = ["running: 1 pod", "evicted because Deactivated", held, "running: 1 pod"]
+    assert [line for line in changes if line in err] == changes, err
     assert err.index("held: ") < err.rindex("admitted by") < err.index("succeeded")
 
 
@@ -64,7 +62,7 @@ def test_what_has_finished_is_not_held(queues: Cluster, fresh: str) -> None:
     queues.until(lambda: queues.kohort("hold", fresh), lambda answer: "has finished" in answer.err)
 
 
-def test_a_job_without_a_queue_is_told_so(queues: Cluster, fresh: str) -> None:
+def test_a_job_without_a_queue_is_reported(queues: Cluster, fresh: str) -> None:
     template = {
         "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none", "command": ["true"]}]}
     }
@@ -80,7 +78,7 @@ def test_a_job_without_a_queue_is_told_so(queues: Cluster, fresh: str) -> None:
 # Queues
 
 
-def test_a_local_queue_stops_and_goes_on(queues: Cluster) -> None:
+def test_a_local_queue_is_stopped_and_resumed(queues: Cluster) -> None:
     assert queues.kohort("hold", "queue", "team-c").out == (
         "localqueue.kueue.x-k8s.io/team-c held: running workloads continue, no new admissions\n"
     )
@@ -109,7 +107,7 @@ def test_draining_is_for_queues(queues: Cluster) -> None:
     assert (answer.code, "--drain requires a queue" in answer.err) == (2, True)
 
 
-def test_names_that_stand_for_nothing(queues: Cluster, fresh: str) -> None:
+def test_unknown_names(queues: Cluster, fresh: str) -> None:
     waiting(queues, f"{fresh}-training")
     answer = queues.kohort("hold", f"{fresh}-trainin")
     assert answer.code == 2

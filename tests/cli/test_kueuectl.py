@@ -71,7 +71,7 @@ def test_create_a_cluster_queue_with_quota(queues: Cluster, fresh: str) -> None:
     ]
 
 
-def test_a_cluster_queue_takes_all_namespaces_unless_said_otherwise(queues: Cluster, fresh: str) -> None:
+def test_a_cluster_queue_takes_all_namespaces_by_default(queues: Cluster, fresh: str) -> None:
     answer = kueuectl(queues, "create", "clusterqueue", fresh, "--dry-run", "client", "-o", "yaml")
     spec = yaml.safe_load(answer.out)["spec"]
     assert spec == {
@@ -82,7 +82,7 @@ def test_a_cluster_queue_takes_all_namespaces_unless_said_otherwise(queues: Clus
     assert fresh not in queues.names(CLUSTER_QUEUE)
 
 
-def test_a_local_queue_needs_its_cluster_queue_unless_told_to_ignore_that(queues: Cluster, fresh: str) -> None:
+def test_a_local_queue_needs_its_cluster_queue_unless_that_is_ignored(queues: Cluster, fresh: str) -> None:
     refused = kueuectl(queues, "create", "lq", fresh, "-c", "two-cpsu")
     assert (refused.code, refused.err) == (
         2,
@@ -192,7 +192,7 @@ def test_list_pods_of_a_job_as_the_server_shows_them(queues: Cluster, fresh: str
     assert (refused.code, "unsupported kind: LocalQueue" in refused.err) == (2, True)
 
 
-def test_nothing_found_is_told_on_standard_error(queues: Cluster, fresh: str) -> None:
+def test_an_empty_result_is_reported_on_standard_error(queues: Cluster, fresh: str) -> None:
     assert kueuectl(queues, "list", "lq", "-n", "kube-system") == CommandResult(
         0, "", "No resources found in kube-system namespace.\n"
     )
@@ -200,7 +200,7 @@ def test_nothing_found_is_told_on_standard_error(queues: Cluster, fresh: str) ->
     assert kueuectl(queues, "list", "pods", "--for", f"job/{fresh}").err == "No resources found in default namespace.\n"
 
 
-def test_pages_are_as_large_as_the_environment_says(queues: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_size_is_taken_from_the_environment(queues: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = kueuectl(queues, "list", "lq", "-o", "name").out
     monkeypatch.setenv("KUEUECTL_LIST_REQUEST_LIMIT", "1")
     assert kueuectl(queues, "list", "lq", "-o", "name").out == whole
@@ -286,7 +286,7 @@ def test_version_of_the_client_and_image_of_the_manager(queues: Cluster) -> None
     assert kueuectl(queues, "version").out == f"Client Version: v{__version__}\n"
 
 
-def test_what_is_kubectls_goes_to_kubectl_with_the_same_words(tmp_path: Path) -> None:
+def test_commands_of_kubectl_are_passed_to_kubectl_unchanged(tmp_path: Path) -> None:
     fake = tmp_path / "kubectl"
     fake.write_text('#!/bin/sh\necho "$0: $@"\n')
     fake.chmod(0o755)
@@ -303,13 +303,13 @@ def test_what_is_kubectls_goes_to_kubectl_with_the_same_words(tmp_path: Path) ->
     assert done.stdout.endswith(f": {' '.join(words)}\n"), done
 
 
-def test_without_kubectl_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_kubectl_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     answer = run_command(main, ["describe", "cq", "a"])
     assert (answer.code, "kubectl not found" in answer.err) == (2, True)
 
 
-def test_flags_stand_before_or_behind_the_command(queues: Cluster) -> None:
+def test_flags_are_accepted_before_and_after_the_command(queues: Cluster) -> None:
     behind = run_command(main, ["list", "lq", "-n", "kube-system", f"--kubeconfig={queues.kubeconfig}"])
     assert behind.err == "No resources found in kube-system namespace.\n"
     before = run_command(main, ["-n", "kube-system", f"--kubeconfig={queues.kubeconfig}", "list", "lq"])
@@ -317,10 +317,10 @@ def test_flags_stand_before_or_behind_the_command(queues: Cluster) -> None:
     assert "team-a" in kueuectl(queues, "-n", "kube-system", "list", "lq", "-n", "default").out
 
 
-def test_a_user_who_is_impersonated_has_that_users_rights(queues: Cluster) -> None:
-    answer = kueuectl(queues, "list", "cq", "--as", "nobody", "--as-group", "nothing")
+def test_an_impersonated_user_has_that_users_permissions(queues: Cluster) -> None:
+    answer = kueuectl(queues, "list", "cq", "--as", "unprivileged", "--as-group", "nothing")
     assert answer.code == 2
-    assert 'User "nobody" cannot list' in answer.err
+    assert 'User "unprivileged" cannot list' in answer.err
 
 
 def test_a_cluster_and_a_user_may_be_named_one_by_one(queues: Cluster) -> None:
@@ -343,7 +343,7 @@ def test_a_cluster_and_a_user_may_be_named_one_by_one(queues: Cluster) -> None:
         (("stop", "workload", "no-such-one"), "Workload 'no-such-one' not found in namespace default"),
     ],
 )
-def test_mistakes_are_told(queues: Cluster, arguments: tuple[str, ...], why: str) -> None:
+def test_mistakes_are_reported(queues: Cluster, arguments: tuple[str, ...], why: str) -> None:
     answer = kueuectl(queues, *arguments)
     assert (answer.code, why in answer.err) == (2, True), answer.err
 

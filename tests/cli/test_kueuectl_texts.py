@@ -44,9 +44,9 @@ def test_a_limit_without_a_quota_makes_a_quota_of_nothing() -> None:
     ],
 )
 def test_quotas_that_can_not_be_read(text: str, why: str) -> None:
-    with pytest.raises(QuotaError, match="--nominal-quota") as told:
+    with pytest.raises(QuotaError, match="--nominal-quota") as caught:
         nominal(text)
-    assert why in str(told.value)
+    assert why in str(caught.value)
 
 
 def test_quotas_that_do_not_go_together() -> None:

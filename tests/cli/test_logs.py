@@ -1,4 +1,4 @@
-"""`kohort logs`: all pods of a job together, each under its name; and what comes while one looks."""
+"""`kohort logs`: all pods of a job together, each under its name; and new lines while following."""
 
 from pathlib import Path
 
@@ -35,13 +35,13 @@ def test_a_workload_and_a_pod_lead_to_the_same_lines(queues: Cluster, fresh: str
     assert queues.kohort("logs", "-f", pod_of(queues, fresh)).out == "hello\n"
 
 
-def test_several_pods_are_told_apart_by_index(queues: Cluster, fresh: str) -> None:
+def test_lines_of_several_pods_are_prefixed_with_their_index(queues: Cluster, fresh: str) -> None:
     run_job(queues, fresh, "echo $JOB_COMPLETION_INDEX", "--parallel", "2", "--indexed")
     assert sorted(queues.kohort("logs", fresh).out.splitlines()) == ["[0] 0", "[1] 1"]
     assert queues.kohort("logs", fresh, "--index", "1").out == "1\n"
 
 
-def test_pods_without_an_index_are_told_apart_by_the_end_of_their_names(queues: Cluster, fresh: str) -> None:
+def test_lines_of_pods_without_an_index_are_prefixed_with_the_end_of_their_names(queues: Cluster, fresh: str) -> None:
     run_job(queues, fresh, "echo hello", "--parallel", "2")
     lines = queues.kohort("logs", fresh).out.splitlines()
     pods = sorted(name for name in queues.names(Pod.resource) if name.startswith(f"{fresh}-"))
@@ -60,13 +60,13 @@ def test_bytes_go_through_as_they_are(queues: Cluster, fresh: str) -> None:
 
 
 @pytest.mark.parametrize("follow", [(), ("-f",)], ids=["once", "followed"])
-def test_a_container_that_is_not_there_is_told(queues: Cluster, fresh: str, follow: tuple[str, ...]) -> None:
+def test_a_missing_container_is_reported(queues: Cluster, fresh: str, follow: tuple[str, ...]) -> None:
     run_job(queues, fresh, "true")
     answer = queues.kohort("logs", fresh, "-c", "sidecar", *follow)
     assert "container 'sidecar' not found in pod" in answer.err
 
 
-def test_an_index_that_no_pod_has_is_told(queues: Cluster, fresh: str) -> None:
+def test_an_index_without_a_pod_is_reported(queues: Cluster, fresh: str) -> None:
     run_job(queues, fresh, "true", "--parallel", "2", "--indexed")
     answer = queues.kohort("logs", fresh, "--index", "2")
     assert (answer.code, f"index 2 of job.batch/{fresh} not found: available: 0 to 1" in answer.err) == (2, True)
@@ -92,8 +92,8 @@ def test_following_prints_lines_as_they_come_and_ends_with_the_job(queues: Clust
 def test_what_waits_has_no_pods_and_leads_to_its_explanation(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
     answer = queues.kohort("logs", fresh)
-    said = f"job.batch/{fresh} has no pods yet: pending (see `kohort explain {fresh}`)\n"
-    assert answer == CommandResult(0, "", said)
+    message = f"job.batch/{fresh} has no pods yet: pending (see `kohort explain {fresh}`)\n"
+    assert answer == CommandResult(0, "", message)
 
 
 def test_pods_of_a_deployment_by_its_selector(queues: Cluster, fresh: str) -> None:
@@ -105,7 +105,7 @@ def test_pods_of_a_deployment_by_its_selector(queues: Cluster, fresh: str) -> No
     queues.until(lambda: queues.kohort("logs", f"deploy/{fresh}").out, lambda out: out.endswith("serving\n"))
 
 
-def test_a_workload_that_nobody_owns_has_no_pods_to_show(queues: Cluster, fresh: str) -> None:
+def test_a_workload_without_an_owner_has_no_pods_to_show(queues: Cluster, fresh: str) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
     pod_sets = [{"name": "main", "count": 1, "template": template}]
     queues.create(make_kueue_object("Workload", fresh, {"queueName": "team-b", "podSets": pod_sets}, "default"))
@@ -113,7 +113,7 @@ def test_a_workload_that_nobody_owns_has_no_pods_to_show(queues: Cluster, fresh:
     assert (answer.code, "has no pod selector" in answer.err) == (2, True)
 
 
-def test_names_that_stand_for_nothing_are_told(queues: Cluster, fresh: str) -> None:
+def test_unknown_names_are_reported(queues: Cluster, fresh: str) -> None:
     assert fresh not in queues.names(JOB)
     answer = queues.kohort("logs", f"{fresh}-nothing-like-it")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
@@ -135,6 +135,6 @@ def test_pods_that_come_after_each_other_differ_in_colour() -> None:
     assert prefixes.of(pod("train-a")) == first
 
 
-def test_nothing_stands_before_the_lines_of_an_only_pod() -> None:
+def test_lines_of_a_single_pod_have_no_prefix() -> None:
     assert Prefixes(PLAIN, "train", is_shown=False).of(pod("train-a")) == b""
     assert Prefixes(PLAIN, "train").of(pod("train-a")) == b"[a] "

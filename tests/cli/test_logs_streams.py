@@ -1,4 +1,4 @@
-"""Streams that break off go on behind the last line; what can't be read is told and stops nobody."""
+"""Broken streams resume after the last line; what can't be read is reported and does not stop the others."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class LogApi(FakeApiServer):
         self.streams: dict[str, list[Response]] = {}
 
     def pod(self, name: str, *streams: Response, begun: bool = True) -> None:
-        """A pod, and the answers that its log gives, one after another."""
+        """A pod, and the responses with its log, one after another."""
         state = {"terminated": {"exitCode": 0}} if begun else {"waiting": {}}
         status = {"containerStatuses": [{"name": "main", "state": state}]}
         self.put("pods", ("default", name), spec={"containers": [{"name": "main"}]}, status=status)
@@ -64,7 +64,7 @@ class LogApi(FakeApiServer):
         return await super().send(request, timeout)
 
     def asked(self) -> list[dict[str, str]]:
-        """What the requests for logs said."""
+        """The query parameters of the log requests."""
         return [dict(request.query) for request in self.requests if request.path.endswith("/log")]
 
 
@@ -94,7 +94,7 @@ async def followed(api: LogApi, choice: LogChoice = WHOLE) -> tuple[str, list[st
     return b"".join(out).decode(), problems
 
 
-async def test_a_stream_that_breaks_off_goes_on_behind_its_last_line() -> None:
+async def test_a_broken_stream_resumes_after_its_last_line() -> None:
     api = LogApi()
     first = Stream([line(1, "one"), line(2, "two")[:10], line(2, "two")[10:], BREAK])
     again = Stream([line(1, "one"), line(2, "two"), line(3, "three")])
@@ -112,7 +112,7 @@ async def test_lines_of_the_same_moment_are_all_printed() -> None:
     assert await followed(api) == ("one\ntwo\nno stamp\n\n", [])
 
 
-async def test_a_stream_that_never_holds_is_given_up_and_told() -> None:
+async def test_a_stream_that_always_breaks_is_given_up_and_reported() -> None:
     api = LogApi()
     api.pod("a", *[Stream([BREAK]) for _ in range(9)])
     api.pod("b", Stream([line(1, "fine")]))
@@ -140,7 +140,7 @@ async def test_containers_that_have_not_begun_are_left_alone() -> None:
     assert api.asked() == []
 
 
-async def test_whoever_stops_reading_stops_the_streams() -> None:
+async def test_closing_the_output_stops_the_streams() -> None:
     api = LogApi()
     api.pod("a", Stream([line(1, "one")]))
 
@@ -155,7 +155,7 @@ async def test_whoever_stops_reading_stops_the_streams() -> None:
             await streams.follow(never)
 
 
-async def test_whoever_may_not_see_pods_is_told_and_nothing_is_left_behind() -> None:
+async def test_missing_permission_to_read_pods_is_reported_and_leaves_nothing_behind() -> None:
     api = LogApi()
     refusal = StatusError(403, "Forbidden", "pods are none of your business")
     api.responses["/api/v1/namespaces/default/pods"] = CannedResponse(403, json.dumps(refusal.to_status()).encode())

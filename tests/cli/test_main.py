@@ -71,7 +71,7 @@ def test_an_error_of_the_system_names_the_file(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "kohort: error: /var/out.yaml: No space left on device\n"
 
 
-def test_what_a_command_finds_wrong_itself_looks_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_found_by_a_command_have_the_same_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("misfortune") == 1
     assert capsys.readouterr().err == "kohort: error: no cluster lab\n"
 
@@ -84,7 +84,7 @@ def test_signs_that_a_terminal_lacks_are_no_reason_to_fail() -> None:
     assert b"RESOURCE=AMOUNT,?" in done.stdout
 
 
-def test_ctrl_c_ends_with_130_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_ends_with_130_and_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("impatience") == 130
     assert capsys.readouterr().err.strip() == ""
 
@@ -99,13 +99,13 @@ def test_an_unknown_command_gets_the_usage(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("program", [f"{PROGRAM}(['--help'])", BUFFERED], ids=["flushed", "buffered"])
-def test_without_a_reader_it_ends_quietly(program: str) -> None:
+def test_a_closed_pipe_is_not_reported(program: str) -> None:
     env = {**os.environ, "PYTHONUNBUFFERED": ""}
     reading, writing = os.pipe()
     os.close(reading)
-    with os.fdopen(writing, "wb") as nobody:
+    with os.fdopen(writing, "wb") as broken_pipe:
         done = subprocess.run(
-            [sys.executable, "-c", program], stdout=nobody, stderr=subprocess.PIPE, env=env, check=False
+            [sys.executable, "-c", program], stdout=broken_pipe, stderr=subprocess.PIPE, env=env, check=False
         )
     assert (done.returncode, done.stderr) == (1, b"")
 
@@ -117,8 +117,8 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_help_lists_every_command_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("--help") == 0
-    told = capsys.readouterr().out
-    assert all(name in told and command.summary in told for name, command in COMMANDS.items())
+    output = capsys.readouterr().out
+    assert all(name in output and command.summary in output for name, command in COMMANDS.items())
 
 
 def test_help_imports_nothing_that_only_commands_need() -> None:

@@ -1,4 +1,4 @@
-"""`kohort move`: what waits goes to another queue, what has quota stays."""
+"""`kohort move`: pending jobs are moved to another queue, jobs with quota stay."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_a_job_moves_into_quota_and_runs(queues: Cluster, fresh: str) -> None:
     queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("succeeded"), bool)
 
 
-def test_a_job_that_runs_stays_and_says_how_it_could_move(queues: Cluster, fresh: str, tmp_path: Path) -> None:
+def test_a_running_job_stays_and_the_remedy_is_printed(queues: Cluster, fresh: str, tmp_path: Path) -> None:
     script = f"while ! test -e {tmp_path}/go; do sleep 0.05; done"
     queues.kohort("submit", "-q", "team-a", "--cpu", "100m", "--name", fresh, "--", "sh", "-c", script)
     queues.until(lambda: queues.get(JOB, fresh)["spec"]["suspend"], lambda suspended: not suspended)
@@ -38,7 +38,7 @@ def test_a_job_that_runs_stays_and_says_how_it_could_move(queues: Cluster, fresh
     (tmp_path / "go").touch()
 
 
-def test_the_way_that_it_says_is_open(queues: Cluster, fresh: str) -> None:
+def test_the_printed_remedy_works(queues: Cluster, fresh: str) -> None:
     queues.kohort("submit", "-q", "team-a", "--cpu", "100m", "--name", fresh, "--", "sleep", "1000")
     queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("ready"), bool)
     queues.kohort("hold", fresh)

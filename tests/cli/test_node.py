@@ -1,4 +1,4 @@
-"""`kohort node` attaches nodes to an API server until it is told to stop."""
+"""`kohort node` attaches nodes to an API server until it is stopped."""
 
 import asyncio
 import os
@@ -43,14 +43,14 @@ def test_the_help_has_examples() -> None:
         (("--kubeconfig", "/no/such/file"), "no kubeconfig found at /no/such/file"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(
+def test_a_mistake_is_reported_in_one_line(
     arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
         main(["node", *arguments])
-    told = capsys.readouterr().err
-    assert (left.value.code, told.count("\n")) == (2, 1)
-    assert why in told
+    error = capsys.readouterr().err
+    assert (left.value.code, error.count("\n")) == (2, 1)
+    assert why in error
 
 
 def test_a_count_and_a_file_contradict_each_other() -> None:
@@ -63,7 +63,7 @@ def test_a_machine_is_one_node() -> None:
     assert (result.exit_code, "uses this machine as the node" in result.output) == (2, True)
 
 
-def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_server_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(
         "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
@@ -76,27 +76,27 @@ def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.startswith("kohort: error: ")
 
 
-async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_missing_permissions_are_reported_in_one_line(tmp_path: Path) -> None:
     async with running_api_server(ServerSettings(data=tmp_path)) as server:
         kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
         kubeconfig["users"][0]["user"] = {}
-        file = tmp_path / "nobody"
+        file = tmp_path / "kubeconfig"
         file.write_text(yaml.safe_dump(kubeconfig))
         code = "from kohort.cli.main import main; main()"
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, "node", f"--kubeconfig={file}", stderr=asyncio.subprocess.PIPE
         )
         async with asyncio.timeout(PATIENCE):
-            _, told = await process.communicate()
+            _, error = await process.communicate()
     assert process.returncode == 2
-    assert told.decode().startswith(f"kohort: error: not authenticated at {server.url}: check the credentials in ")
-    assert told.count(b"\n") == 1
+    assert error.decode().startswith(f"kohort: error: not authenticated at {server.url}: check the credentials in ")
+    assert error.count(b"\n") == 1
 
 
 # For real
 
 
-class Served:
+class NodeServer:
     """An API server, and nodes attached to it by other processes."""
 
     def __init__(self, server: ApiServer) -> None:
@@ -106,7 +106,7 @@ class Served:
         self._processes: list[asyncio.subprocess.Process] = []
 
     async def attach(self, *arguments: str) -> asyncio.subprocess.Process:
-        """Start `kohort node`; returns when it says that the nodes are there."""
+        """Start `kohort node`; returns when it reports that the nodes are registered."""
         code = "from kohort.cli.main import main; main()"
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -124,7 +124,7 @@ class Served:
         return process
 
     async def end(self) -> None:
-        """Leave no process behind, whatever came of the test."""
+        """Leave no process behind, whether the test succeeds or fails."""
         for process in self._processes:
             if process.returncode is None:
                 process.kill()
@@ -139,14 +139,14 @@ class Served:
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
+async def served(tmp_path: Path) -> AsyncIterator[NodeServer]:
     async with running_api_server(ServerSettings(data=tmp_path)) as server:
-        found = Served(server)
+        found = NodeServer(server)
         yield found
         await found.end()
 
 
-async def test_nodes_come_run_pods_and_go(served: Served) -> None:
+async def test_nodes_come_run_pods_and_go(served: NodeServer) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await served.attach("--count=3", "--labels=rack=r{0..2}")
         assert await served.names() == {"node-0": "True", "node-1": "True", "node-2": "True"}
@@ -160,7 +160,7 @@ async def test_nodes_come_run_pods_and_go(served: Served) -> None:
         assert await served.names() == {}
 
 
-async def test_kept_nodes_stay_and_are_not_ready(served: Served) -> None:
+async def test_kept_nodes_stay_and_are_not_ready(served: NodeServer) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await served.attach("--keep", "--name=lab")
         assert await served.names() == {"lab": "True"}
@@ -169,7 +169,7 @@ async def test_kept_nodes_stay_and_are_not_ready(served: Served) -> None:
         assert await served.names() == {"lab": "False"}
 
 
-async def test_this_machine_runs_pods_as_processes(served: Served, tmp_path: Path) -> None:
+async def test_this_machine_runs_pods_as_processes(served: NodeServer, tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await served.attach("--runtime=process", f"--data={tmp_path / 'pods'}")
         ((name, ready),) = (await served.names()).items()

@@ -1,4 +1,4 @@
-"""`kohort queue` shows who waits and who runs, to people and to programs, and helps those who mistype."""
+"""`kohort queue` lists pending and running workloads as text and JSON, and suggests corrections of misspelt names."""
 
 import asyncio
 import json
@@ -82,7 +82,7 @@ def test_in_a_file_nothing_is_cut() -> None:
     )
 
 
-def test_wide_shows_workloads_both_places_and_whole_names() -> None:
+def test_wide_output_has_both_positions_and_whole_names() -> None:
     line = drawn(BOTH, None, OutputFormat.WIDE)[1]
     assert "job/train-llama-7b" in line
     assert "job-train-llama-7b-5d3a1" in line
@@ -90,12 +90,12 @@ def test_wide_shows_workloads_both_places_and_whole_names() -> None:
     assert "2 nvidia.com/gpu" in line
 
 
-def test_nothing_to_show_says_where_was_looked() -> None:
+def test_an_empty_list_names_what_was_searched() -> None:
     assert drawn(QueueListing((), (), {ObjectKey("ml", "team-a"): "gpus"}), 80) == ["No workloads found in team-a"]
     assert drawn(QueueListing((), ()), 80) == ["No LocalQueues found (try -A for all namespaces)"]
 
 
-async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
+async def test_all_workloads_of_the_namespace_are_listed(tmp_path: Path) -> None:
     async with running_manager_harness() as harness, running_command_runner(harness.server, tmp_path) as user:
         await harness.create(
             make_resource_flavor(),
@@ -120,7 +120,7 @@ async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
     assert names.lines == [f"workload.kueue.x-k8s.io/{name}" for name in ("third", "second", "first")]
 
 
-async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None:
+async def test_other_namespaces_are_listed_on_request(tmp_path: Path) -> None:
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         await cluster.create(make_namespace("other"))
         for each in (
@@ -155,14 +155,14 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
     assert behind.err == "kohort: error: no LocalQueue references ClusterQueue gpu: did you mean gpus?\n"
 
 
-async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_missing_permissions_are_reported_in_one_line(tmp_path: Path) -> None:
     async with (
         running_kueue_apiserver() as cluster,
         running_command_runner(cluster, tmp_path, unprivileged_user()) as user,
     ):
         ended = await user.run("queue")
         async with following(user) as process:
-            assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
+            assert await process.wait() == 2, "and does not wait without a limit for output that never comes"
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert 'workloads.kueue.x-k8s.io is forbidden: User "ann" cannot list' in ended.err
 
@@ -175,10 +175,10 @@ async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
         await cluster.create(make_workload("mine", "lq"))
         ended = await user.run("queue")
     assert ended.code == 0
-    assert ended.lines[1].split()[:3] == ["lq", "mine", "-"], "where nobody tells the place, none is shown"
+    assert ended.lines[1].split()[:3] == ["lq", "mine", "-"], "without the visibility API no position is shown"
 
 
-async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) -> None:
+async def test_a_cluster_without_kohort_is_reported_with_how_to_install_it(tmp_path: Path) -> None:
     async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         ended = await user.run("queue")
     assert ended.code == 2
@@ -186,7 +186,7 @@ async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) ->
     assert "`kohort install | kubectl apply --server-side -f -`" in ended.err
 
 
-async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_reported_in_one_line(tmp_path: Path) -> None:
     async with running_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
         pass
     ended = await user.run("queue")

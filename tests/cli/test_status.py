@@ -1,4 +1,4 @@
-"""`kohort status` on screens of any width, and what it says of clusters that do not run."""
+"""`kohort status` on terminals of any width, and for clusters that do not run."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_on_a_wide_screen_everything_is_there() -> None:
 
 
 @pytest.mark.parametrize(("keeps", "more"), [(True, ""), (False, " --ephemeral")])
-def test_how_to_start_it_again_is_said_as_a_person_types_it(
+def test_the_command_to_start_it_again_is_printed_as_it_is_typed(
     keeps: bool, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
@@ -49,7 +49,7 @@ def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> N
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "message"),
     [
         (ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 0)), ""),
         (
@@ -74,12 +74,12 @@ def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> N
         ),
     ],
 )
-def test_what_became_of_pods_is_said(
-    run: ClusterRun, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_state_of_pods_is_printed(
+    run: ClusterRun, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
     claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
     claim.write(run)
     result = CliRunner().invoke(cli, ["status"], prog_name="kohort")
-    assert (result.exit_code, result.stderr.startswith(said), bool(result.stderr)) == (0, True, bool(said))
+    assert (result.exit_code, result.stderr.startswith(message), bool(result.stderr)) == (0, True, bool(message))

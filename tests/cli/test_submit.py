@@ -1,4 +1,4 @@
-"""`kohort submit`: what it makes, what it refuses, and what it tells while it waits."""
+"""`kohort submit`: what it creates and rejects, and what it prints while it waits."""
 
 import json
 import signal
@@ -32,7 +32,7 @@ from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PRIORITY_CLASS_LABEL, QUEUE_NA
 
 
 def made(*arguments: str) -> dict[str, Any]:
-    """The Job of a rehearsal without a server."""
+    """The Job of a client-side dry run."""
     answer = run_command(main, ["submit", "--dry-run=client", "-o", "yaml", *arguments])
     assert answer.code == 0, answer
     found: dict[str, Any] = yaml.safe_load(answer.out)
@@ -71,13 +71,13 @@ def test_a_script_in_quotes_is_called_after_its_shell() -> None:
 
 
 @given(st.lists(st.text()))
-def test_whatever_the_command_its_name_is_one_that_a_server_takes(command: list[str]) -> None:
+def test_the_name_derived_from_any_command_is_valid(command: list[str]) -> None:
     name = name_after(command)
     assert check_label(name) is None
     assert len(name) <= MAX_NAME
 
 
-def test_a_manifest_says_nothing_of_suspension() -> None:
+def test_a_manifest_does_not_set_suspend() -> None:
     """Applied again, as GitOps does, it would restart the running Job (JOB-24)."""
     assert "suspend" not in made("--cpu", "1", "--", "true")["spec"]
 
@@ -93,7 +93,7 @@ def test_a_job_waits_suspended_under_the_label_of_its_queue() -> None:
     }
 
 
-def test_each_pod_gets_what_it_asks_for_and_of_memory_and_gpus_no_more() -> None:
+def test_each_pod_gets_its_requests_and_memory_and_gpus_are_limits_too() -> None:
     job = made("--gpus", "2", "--cpu", "8", "--memory", "32Gi", "--", "true")
     assert container(job)["resources"] == {
         "requests": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"},
@@ -165,11 +165,11 @@ def test_labels_annotations_nodes_and_the_rest_go_where_they_belong() -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90", 90), ("90s", 90), ("4h", 14400), ("2d", 172800), ("1d12h", 129600)]
 )
-def test_times_are_written_as_people_do(text: str, seconds: int) -> None:
+def test_durations_are_accepted_in_common_notations(text: str, seconds: int) -> None:
     assert seconds_of(text, "--max-time") == seconds
 
 
-def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
+def test_a_job_without_requests_is_reported_as_not_counted_in_quota() -> None:
     answer = run_command(main, ["submit", "--dry-run=client", "--image", "x", "--", "true"])
     assert answer == CommandResult(
         0,
@@ -182,7 +182,7 @@ def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "why"),
+    ("job_arguments", "why"),
     [
         (JobArguments((), "default"), "no command specified: append it after --"),
         (JobArguments(("true",), "default", name="Bad_Name"), "--name 'Bad_Name' is malformed"),
@@ -197,17 +197,17 @@ def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
         (JobArguments(("true",), "default", labels={"a b": "c"}), "--label 'a b'"),
     ],
 )
-def test_a_wish_that_makes_no_job_is_told_by_its_option(wish: JobArguments, why: str) -> None:
-    with pytest.raises(SubmitError) as told:
-        build_job(wish)
-    assert str(told.value).startswith(why)
+def test_arguments_that_make_no_job_are_reported_by_their_option(job_arguments: JobArguments, why: str) -> None:
+    with pytest.raises(SubmitError) as lines:
+        build_job(job_arguments)
+    assert str(lines.value).startswith(why)
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (("--max-time", "soon", "--", "true"), "--max-time: invalid duration 'soon': use 90s, 30m, 4h or 2d"),
-        (("--env", "NOBODY_SET_THIS", "--", "true"), "--env NOBODY_SET_THIS: variable not set"),
+        (("--env", "UNSET_VARIABLE", "--", "true"), "--env UNSET_VARIABLE: variable not set"),
         (("--label", "team", "--", "true"), "--label: invalid value 'team': use KEY=VALUE"),
     ],
 )
@@ -217,7 +217,7 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], why: str) -> None:
     assert why in answer.err
 
 
-def test_a_queue_that_is_misspelt_is_told_before_anything_is_made(queues: Cluster) -> None:
+def test_a_misspelt_queue_is_reported_before_anything_is_created(queues: Cluster) -> None:
     before = queues.names(JOB)
     answer = queues.kohort("submit", "-q", "taem-a", "--cpu", "1", "--", "true")
     assert (answer.code, answer.out) == (2, "")
@@ -232,12 +232,12 @@ def test_without_a_queue_the_default_one_must_be_there(queues: Cluster) -> None:
     assert "team-a, team-b" in answer.err
 
 
-def test_a_priority_class_that_is_misspelt_is_told(queues: Cluster) -> None:
+def test_a_misspelt_priority_class_is_reported(queues: Cluster) -> None:
     answer = queues.kohort("submit", "-q", "team-a", "--priority", "hihg", "--cpu", "1", "--", "true")
     assert (answer.code, "WorkloadPriorityClass 'hihg' not found: did you mean high?" in answer.err) == (2, True)
 
 
-def test_a_name_that_is_taken_is_told(queues: Cluster, fresh: str) -> None:
+def test_a_name_in_use_is_reported(queues: Cluster, fresh: str) -> None:
     asked = ("submit", "-q", "team-b", "--cpu", "1", "--name", fresh, "--", "true")
     assert queues.kohort(*asked).out == f"job.batch/{fresh} created\n"
     answer = queues.kohort(*asked)
@@ -250,7 +250,7 @@ def test_a_name_that_is_taken_is_told(queues: Cluster, fresh: str) -> None:
 # On a cluster
 
 
-def test_a_rehearsal_on_the_server_makes_nothing(queues: Cluster, fresh: str) -> None:
+def test_a_dry_run_on_the_server_creates_nothing(queues: Cluster, fresh: str) -> None:
     answer = queues.kohort("submit", "-q", "team-a", "--name", fresh, "--dry-run=server", "-o", "json", "--", "true")
     metadata = json.loads(answer.out)["metadata"]
     assert (metadata["labels"], "managedFields" in metadata) == ({QUEUE_NAME_LABEL: "team-a"}, False)
@@ -266,19 +266,19 @@ def test_where_pods_are_processes_a_job_needs_no_image_and_runs_in_this_director
     assert container(queues.get(JOB, fresh))["image"] == "none"
 
 
-def test_following_prints_what_the_job_writes_and_tells_its_way_beside_it(queues: Cluster, fresh: str) -> None:
+def test_follow_prints_the_logs_and_the_state_changes_of_the_job(queues: Cluster, fresh: str) -> None:
     script = "echo hello; echo you"
     answer = queues.kohort(
         "submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--follow", "--", "sh", "-c", script
     )
     assert (answer.code, answer.out) == (0, "hello\nyou\n"), answer
-    told = answer.err.splitlines()
-    assert told[0] == f"job.batch/{fresh} created"
+    lines = answer.err.splitlines()
+    assert lines[0] == f"job.batch/{fresh} created"
     assert "admitted by ClusterQueue two-cpus on default" in answer.err
-    assert told[-1].endswith("succeeded: 1 pod")
+    assert lines[-1].endswith("succeeded: 1 pod")
 
 
-def test_several_pods_are_told_apart(queues: Cluster, fresh: str) -> None:
+def test_lines_of_several_pods_have_prefixes(queues: Cluster, fresh: str) -> None:
     answer = queues.kohort(
         *("submit", "-q", "team-a", "--cpu", "500m", "--parallel", "2", "--indexed", "--name", fresh, "--follow"),
         *("--", "sh", "-c", "echo I am $JOB_COMPLETION_INDEX"),
@@ -294,7 +294,7 @@ def test_waiting_ends_with_the_exit_code_of_the_job(queues: Cluster, fresh: str)
     assert "failed: Job has reached the specified backoff limit" in answer.err
 
 
-def test_a_queue_on_hold_is_told(queues: Cluster, fresh: str) -> None:
+def test_a_held_queue_is_reported(queues: Cluster, fresh: str) -> None:
     queues.kohort("hold", "queue", "team-c")
     answer = queues.kohort("submit", "-q", "team-c", "--cpu", "1", "--name", fresh, "--", "true")
     assert answer.code == 0
@@ -311,7 +311,7 @@ def read_until(process: "subprocess.Popen[str]", words: str) -> str:
     raise AssertionError(f"ended without {words!r}")
 
 
-def test_ctrl_c_leaves_the_job_and_says_how_to_end_it(queues: Cluster, fresh: str) -> None:
+def test_ctrl_c_leaves_the_job_and_prints_how_to_cancel_it(queues: Cluster, fresh: str) -> None:
     asked = ("submit", "-q", "team-b", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
     with queues.apart(*asked) as process:
         read_until(process, "queued in team-b")
@@ -321,7 +321,7 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_end_it(queues: Cluster, fresh: st
     assert fresh in queues.names(JOB)
 
 
-def test_a_job_that_waits_is_told_its_position_and_what_it_waits_for(queues: Cluster, fresh: str) -> None:
+def test_a_pending_job_is_reported_with_its_position_and_what_it_waits_for(queues: Cluster, fresh: str) -> None:
     # An amount of its own: what is like another that has been looked at waits without being looked at again.
     asked = ("submit", "-q", "team-b", "--cpu", "1234m", "--name", fresh, "--wait", "--", "true")
     with queues.apart(*asked) as process:
@@ -355,7 +355,7 @@ def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> No
     )
 
 
-def test_without_a_queue_a_job_goes_to_the_default_one_of_its_namespace(queues: Cluster, fresh: str) -> None:
+def test_without_a_queue_a_job_gets_the_default_one_of_its_namespace(queues: Cluster, fresh: str) -> None:
     queues.create(
         make_namespace(fresh),
         make_local_queue("default", "two-cpus", fresh),

@@ -58,7 +58,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
         ("top-in-a-file.txt", Screen(glyphs=ASCII)),
     ],
 )
-def test_pictures_are_as_they_were_when_somebody_looked(name: str, screen: Screen) -> None:
+def test_pictures_match_the_golden_files(name: str, screen: Screen) -> None:
     assert render_quota([TREE], screen) == (PICTURES / name).read_text(encoding="utf-8").splitlines()
 
 
@@ -80,11 +80,11 @@ def test_a_queue_without_bounds_has_a_full_bar_of_what_is_used() -> None:
     assert "#" * 20 in line
 
 
-def test_a_cluster_without_queues_says_so() -> None:
+def test_a_cluster_without_queues_is_reported() -> None:
     assert render_quota([], Screen()) == ["No ClusterQueues found (create one with `kohort up --starter`)"]
 
 
-async def furnish(cluster: InMemoryApiServer) -> None:
+async def create_queues(cluster: InMemoryApiServer) -> None:
     for each in (
         make_resource_flavor(),
         make_cohort("all"),
@@ -97,7 +97,7 @@ async def furnish(cluster: InMemoryApiServer) -> None:
 
 async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path) as user:
-        await furnish(cluster)
+        await create_queues(cluster)
         shown, data = await user.run("top"), await user.run("top", "-o", "json")
         as_yaml, wrong = await user.run("top", "-o", "yaml"), await user.run("top", "al")
     assert (shown.code, shown.lines[1].split()[0]) == (0, "all")
@@ -108,7 +108,7 @@ async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
     assert wrong.err == "kohort: error: Cohort or ClusterQueue al not found: did you mean all?\n"
 
 
-async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_missing_permission_to_list_queues_is_reported_in_one_line(tmp_path: Path) -> None:
     ann = unprivileged_user()
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
         await grant_read(cluster, ann, "workloads", namespace="default")
@@ -123,7 +123,7 @@ SEEN = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors
 async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_reach(tmp_path: Path) -> None:
     ann = unprivileged_user()
     async with running_kueue_apiserver() as cluster, running_command_runner(cluster, tmp_path, ann) as user:
-        await furnish(cluster)
+        await create_queues(cluster)
         await grant_read(cluster, ann, *SEEN)
         far, near = pty.openpty()
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))

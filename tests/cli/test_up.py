@@ -48,15 +48,15 @@ def test_the_help_has_examples() -> None:
         (("--runtime", "podman"), "podman is not installed"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(
+def test_a_mistake_is_reported_in_one_line(
     arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit) as left:
         main(["up", "--ephemeral", *arguments])
-    told = capsys.readouterr().err
-    assert (left.value.code, told.count("\n")) == (2, 1)
-    assert why in told
+    error = capsys.readouterr().err
+    assert (left.value.code, error.count("\n")) == (2, 1)
+    assert why in error
 
 
 @pytest.mark.parametrize(
@@ -80,46 +80,46 @@ def test_the_runtimes_to_choose_from_are_those_that_there_are() -> None:
 @pytest.mark.parametrize(
     "option", ["--node-labels=a=b", "--node-capacity=cpu=4", "--node-name=n{node}", "--node-taints=a"]
 )
-def test_what_is_said_of_nodes_that_nobody_asked_for_is_refused(option: str) -> None:
+def test_node_options_without_nodes_are_rejected(option: str) -> None:
     result = CliRunner().invoke(cli, ["up", "--ephemeral", option], prog_name="kohort")
-    said = f"{option.partition('=')[0]} requires --nodes"
-    assert (result.exit_code, said in result.output) == (2, True)
+    shown = f"{option.partition('=')[0]} requires --nodes"
+    assert (result.exit_code, shown in result.output) == (2, True)
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one line with which a start is refused."""
     with pytest.raises(SystemExit) as left:
         main(["up", "--nodes=1", *arguments])
-    out, told = capsys.readouterr()
-    assert (left.value.code, out, told.count("\n")) == (2, "", 1)
-    return told
+    out, error = capsys.readouterr()
+    assert (left.value.code, out, error.count("\n")) == (2, "", 1)
+    return error
 
 
-def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        told = refusal(capsys, f"--data={tmp_path}", f"--port={port}")
-    assert told == f"kohort: error: port {port} of 127.0.0.1 is in use: choose another --port, or omit --port\n"
+        error = refusal(capsys, f"--data={tmp_path}", f"--port={port}")
+    assert error == f"kohort: error: port {port} of 127.0.0.1 is in use: choose another --port, or omit --port\n"
 
 
-def test_a_folder_that_is_none_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_directory_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    told = refusal(capsys, f"--data={tmp_path / 'file' / 'data'}")
-    assert "as cluster directory: Not a directory: grant access, or choose another folder" in told
+    error = refusal(capsys, f"--data={tmp_path / 'file' / 'data'}")
+    assert "as cluster directory: Not a directory: grant access, or choose another folder" in error
 
 
-def test_data_of_a_newer_version_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_of_a_newer_version_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with closing(sqlite3.connect(tmp_path / "store.db")) as db:
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute("PRAGMA user_version = 999")
         db.execute("CREATE TABLE t (x)")
-    told = refusal(capsys, f"--data={tmp_path}")
-    assert "written in format 999, this Kohort reads format" in told
+    error = refusal(capsys, f"--data={tmp_path}")
+    assert "written in format 999, this Kohort reads format" in error
 
 
-def test_a_mistake_in_the_configuration_is_told_with_its_line(
+def test_a_mistake_in_the_configuration_is_reported_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "config.yaml"
@@ -130,17 +130,17 @@ def test_a_mistake_in_the_configuration_is_told_with_its_line(
 # For real
 
 
-class Ups:
+class UpRuns:
     """Runs of the command, one after the other, on one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.said = ""
+        self.shown = ""
         self._process: asyncio.subprocess.Process | None = None
         self._client: Client | None = None
 
     async def start(self, *arguments: str) -> Client:
-        """Start it; returns when it says that it is ready."""
+        """Start it; returns when it reports that it is ready."""
         code = "from kohort.cli.main import main; main()"
         kubeconfig = self.folder / "kubeconfig"
         self._process = await asyncio.create_subprocess_exec(
@@ -155,13 +155,13 @@ class Ups:
             env={**os.environ, "PYTHONUNBUFFERED": "1", "KOHORT_DATA": str(self.folder / "unused")},
         )
         assert self._process.stdout is not None
-        self.said = ""
-        while "Press Ctrl-C to stop" not in self.said:
+        self.shown = ""
+        while "Press Ctrl-C to stop" not in self.shown:
             line = await self._process.stdout.readline()
-            assert line, f"ended early: {self.said}"
-            self.said += line.decode()
-        # What it says must work in any other directory.
-        assert f"  export KUBECONFIG={kubeconfig}\n" in self.said
+            assert line, f"ended early: {self.shown}"
+            self.shown += line.decode()
+        # The printed commands must work in any other directory.
+        assert f"  export KUBECONFIG={kubeconfig}\n" in self.shown
         self._client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig))))
         return self._client
 
@@ -177,8 +177,8 @@ class Ups:
 
 
 @pytest.fixture
-async def ups(tmp_path: Path) -> AsyncIterator[Ups]:
-    found = Ups(tmp_path)
+async def ups(tmp_path: Path) -> AsyncIterator[UpRuns]:
+    found = UpRuns(tmp_path)
     yield found
     await found.stop(signal.SIGKILL)
 
@@ -204,7 +204,7 @@ async def output(client: Client, name: str) -> bytes:
     return b"".join([await client.of(Pod).log(("default", each.metadata.name)) for each in pods])
 
 
-async def test_a_job_runs_as_a_process(ups: Ups) -> None:
+async def test_a_job_runs_as_a_process(ups: UpRuns) -> None:
     async with asyncio.timeout(PATIENCE):
         client = await ups.start(f"--data={ups.folder / 'data'}")
         await client.of(Job.resource).create(job("hello", ["sh", "-c", "echo hello"]))
@@ -214,7 +214,7 @@ async def test_a_job_runs_as_a_process(ups: Ups) -> None:
         assert await ups.stop() == 0
 
 
-async def test_a_deployment_is_available_once_its_probes_say_so(ups: Ups) -> None:
+async def test_a_deployment_is_available_once_its_probes_pass(ups: UpRuns) -> None:
     go = ups.folder / "go"
     probe = {"exec": {"command": ["test", "-e", str(go)]}, "periodSeconds": 1, "timeoutSeconds": 10}
     container = {"name": "main", "image": "none", "command": ["sleep", "1000"], "readinessProbe": probe}
@@ -232,7 +232,7 @@ async def test_a_deployment_is_available_once_its_probes_say_so(ups: Ups) -> Non
         assert await ups.stop() == 0
 
 
-async def test_a_job_outlives_a_crash_of_the_control_plane(ups: Ups) -> None:
+async def test_a_job_outlives_a_crash_of_the_control_plane(ups: UpRuns) -> None:
     go = ups.folder / "go"
     async with asyncio.timeout(PATIENCE):
         client = await ups.start(f"--data={ups.folder / 'data'}")
@@ -256,10 +256,10 @@ async def output_or_nothing(client: Client) -> bytes:
     return await client.of(Pod).log(("default", pods[0].metadata.name))
 
 
-async def test_simulated_nodes_by_number(ups: Ups) -> None:
+async def test_simulated_nodes_by_number(ups: UpRuns) -> None:
     async with asyncio.timeout(PATIENCE):
         client = await ups.start("--ephemeral", "--nodes=20", "--node-labels=rack=r{0..3}", "--run-seconds=0.1")
-        assert "20 nodes, each: cpu 8, memory 32Gi, pods 110; runtime simulated" in ups.said
+        assert "20 nodes, each: cpu 8, memory 32Gi, pods 110; runtime simulated" in ups.shown
         nodes = (await client.of(Node).list()).items
         assert sorted({each.metadata.labels["rack"] for each in nodes}) == ["r0", "r1", "r2", "r3"]
         await client.of(Job.resource).create(job("wide", parallelism=40, completions=40))
@@ -268,9 +268,7 @@ async def test_simulated_nodes_by_number(ups: Ups) -> None:
 
 
 @pytest.mark.parametrize("way", [(), ("-d",)], ids=["in the foreground", "in the background"])
-async def test_a_start_that_is_interrupted_says_so_and_leaves_nothing_behind(
-    tmp_path: Path, way: tuple[str, ...]
-) -> None:
+async def test_an_interrupted_start_is_reported_and_leaves_nothing_behind(tmp_path: Path, way: tuple[str, ...]) -> None:
     environment = {**os.environ, "KOHORT_DATA": str(tmp_path), "TERM": "xterm", "HOME": str(tmp_path)}
     ours, theirs = pty.openpty()
     code = "from kohort.cli.main import main; main()"
@@ -279,12 +277,12 @@ async def test_a_start_that_is_interrupted_says_so_and_leaves_nothing_behind(
             sys.executable, "-c", code, "up", "--nodes=1", *way, stdout=theirs, stderr=theirs, env=environment
         )
         os.close(theirs)
-        said = b""
-        while b"loading" not in said:
-            said += await asyncio.to_thread(os.read, ours, 4096)
+        shown = b""
+        while b"loading" not in shown:
+            shown += await asyncio.to_thread(os.read, ours, 4096)
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 130
-        said += await asyncio.to_thread(os.read, ours, 4096)
+        shown += await asyncio.to_thread(os.read, ours, 4096)
     os.close(ours)
-    assert b"stopped before the cluster was ready" in said
+    assert b"stopped before the cluster was ready" in shown
     assert cluster_status(ClusterDirectory("kohort", tmp_path)).state is ClusterState.STOPPED

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.waits
 
 
 class Shell:
-    """Somebody who types commands, with a data directory of his own."""
+    """Runs commands with a data directory of its own."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -62,7 +62,7 @@ class Shell:
         return out
 
     async def status(self) -> list[dict[str, Any]]:
-        """What `kohort status` says of all clusters."""
+        """The output of `kohort status` for all clusters."""
         found: list[dict[str, Any]] = json.loads(await self.must("status", "-o", "json"))["items"]
         return found
 
@@ -111,12 +111,12 @@ async def until(look: Any, wanted: Any) -> None:
 
 async def test_a_cluster_starts_is_seen_and_stops(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
-        told = await shell.must("up", "-d", "--starter", "--nodes=3", "--name=lab")
+        printed = await shell.must("up", "-d", "--starter", "--nodes=3", "--name=lab")
         (found,) = await shell.status()
         assert (found["name"], found["state"], found["nodes"]) == ("lab", "Running", 3)
-        assert f"kohort-lab is ready at {found['address']}\n" in told
-        assert f"  export KUBECONFIG={found['kubeconfig']}\n" in told
-        assert "Stop it with `kohort down --name lab`" in told
+        assert f"kohort-lab is ready at {found['address']}\n" in printed
+        assert f"  export KUBECONFIG={found['kubeconfig']}\n" in printed
+        assert "Stop it with `kohort down --name lab`" in printed
         code, _, refused = await shell.run("up", "-d", "--name=lab")
         assert code == 1
         assert refused.startswith(
@@ -136,7 +136,7 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
         (found,) = await shell.status()
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", script))
-            # The cluster is not asked meanwhile: the longer that takes, the more of its time would go into answers.
+            # No requests meanwhile: the longer that takes, the more of the cluster's time would go into responses.
             while not runs.exists():
                 await asyncio.sleep(0.05)
             # From nothing to a first job that runs, in seconds of CPU: what a quiet machine takes.
@@ -163,7 +163,7 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
         assert await shell.must("down") == "kohort stopped; no running pods\n"
 
 
-async def test_a_start_that_fails_is_told_in_one_line_by_who_asked_for_it(shell: Shell) -> None:
+async def test_a_failed_start_is_reported_in_one_line_by_the_foreground_command(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
         code, out, errors = await shell.run("up", "-d", "--nodes=0")
         assert (code, out) == (2, "")
@@ -171,7 +171,7 @@ async def test_a_start_that_fails_is_told_in_one_line_by_who_asked_for_it(shell:
         assert (await shell.status())[0]["state"] == "Stopped"
 
 
-async def test_a_cluster_that_nobody_ever_started_can_not_be_stopped(shell: Shell) -> None:
+async def test_a_cluster_that_was_never_started_can_not_be_stopped(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
         code, _, errors = await shell.run("down", "--name=lab")
         assert (code, "cluster lab not found in" in errors) == (1, True)
@@ -181,14 +181,14 @@ async def test_a_cluster_that_nobody_ever_started_can_not_be_stopped(shell: Shel
 
 async def test_one_that_keeps_nothing_runs_in_the_background_too_and_leaves_nothing(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
-        told = await shell.must("up", "-d", "--ephemeral", "--starter", "--name=try")
-        assert "Stop it with `kohort down --name try`; state and pods are deleted on exit" in told
+        printed = await shell.must("up", "-d", "--ephemeral", "--starter", "--name=try")
+        assert "Stop it with `kohort down --name try`; state and pods are deleted on exit" in printed
         (found,) = await shell.status()
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", "echo before; sleep 1000"))
             await until(lambda: output(client, "long"), b"before\n")
-        said = "try stopped; 1 pod terminated; data deleted\n"
-        assert await shell.must("down", "--name=try") == said
+        message = "try stopped; 1 pod terminated; data deleted\n"
+        assert await shell.must("down", "--name=try") == message
         assert await shell.status() == []
         assert not Path(found["kubeconfig"]).exists()
         code, _, errors = await shell.run("down", "--name=try")
@@ -209,7 +209,7 @@ async def test_one_that_keeps_nothing_leaves_what_another_of_its_name_has_kept(s
         assert "already exists" in await shell.must("up", "-d", "--starter", "--nodes=1")
 
 
-async def test_a_start_says_what_became_of_the_last_run(shell: Shell) -> None:
+async def test_a_start_reports_how_the_previous_run_ended(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
         await shell.must("up", "-d", "--starter")
         (found,) = await shell.status()
@@ -221,8 +221,8 @@ async def test_a_start_says_what_became_of_the_last_run(shell: Shell) -> None:
         assert remark == "kohort: 1 pod left running\n"
         assert "  pods of the previous run: 1 running\n" in await shell.must("up", "-d")
         os.kill((await shell.status())[0]["pid"], signal.SIGKILL)
-        told = await shell.must("up", "-d", "--end-pods")
-        assert "  previous run ended unexpectedly: process killed\n  pods of the previous run: 1 running\n" in told
+        printed = await shell.must("up", "-d", "--end-pods")
+        assert "  previous run ended unexpectedly: process killed\n  pods of the previous run: 1 running\n" in printed
 
 
 ELSEWHERE = """\
@@ -242,7 +242,7 @@ users:
 
 
 def use_elsewhere(shell: Shell) -> None:
-    """Somebody whose kubeconfig leads to another cluster."""
+    """A user whose kubeconfig points to another cluster."""
     shell.kubeconfig.parent.mkdir(parents=True)
     shell.kubeconfig.write_text(ELSEWHERE)
 
@@ -250,19 +250,19 @@ def use_elsewhere(shell: Shell) -> None:
 async def test_commands_after_a_merge_reach_the_new_cluster_until_it_is_stopped(shell: Shell) -> None:
     use_elsewhere(shell)
     async with asyncio.timeout(PATIENCE):
-        told = await shell.must("up", "-d", "--starter", "--nodes=1", "--merge-kubeconfig")
-        assert "  kohort is now the current context of kubectl; prod is restored on exit\n" in told
-        assert "  kubectl get nodes\n  kohort submit --cpu 1 --follow -- echo hello\n" in told
+        printed = await shell.must("up", "-d", "--starter", "--nodes=1", "--merge-kubeconfig")
+        assert "  kohort is now the current context of kubectl; prod is restored on exit\n" in printed
+        assert "  kubectl get nodes\n  kohort submit --cpu 1 --follow -- echo hello\n" in printed
         assert "job.batch/hello created" in await shell.must("submit", "--cpu=1", "--name=hello", "--", "true")
-        said = "kohort stopped; pods are simulated\nthe current context of kubectl is prod\n"
-        assert await shell.must("down") == said
+        message = "kohort stopped; pods are simulated\nthe current context of kubectl is prod\n"
+        assert await shell.must("down") == message
         assert load_client_config(ConfigOverrides(shell.kubeconfig, "kohort")).server
-        told = await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig", "--no-use-context")
-        assert "  kubectl --context kohort get nodes\n" in told
+        printed = await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig", "--no-use-context")
+        assert "  kubectl --context kohort get nodes\n" in printed
         assert load_client_config(ConfigOverrides(shell.kubeconfig)).server == "https://127.0.0.1:9"
 
 
-async def test_a_killed_cluster_gives_the_current_context_back_when_it_is_stopped(shell: Shell) -> None:
+async def test_a_killed_cluster_restores_the_current_context_when_it_is_stopped(shell: Shell) -> None:
     use_elsewhere(shell)
     async with asyncio.timeout(PATIENCE):
         await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig")

@@ -1,4 +1,4 @@
-"""`kohort validate` as a user meets it: lines, summary, exit codes, and no traceback whatever the input."""
+"""`kohort validate` from a user's view: lines, summary, exit codes, and no traceback for any input."""
 
 import io
 import json
@@ -63,7 +63,7 @@ def test_a_sound_file_is_silent_but_for_the_summary(run: Run, folder: Path) -> N
     assert run("-q", "-f", "a.yaml") == (0, "", "")
 
 
-def test_an_error_is_one_line_with_place_object_field_and_remedy(run: Run, folder: Path) -> None:
+def test_an_error_is_one_line_with_position_object_field_and_remedy(run: Run, folder: Path) -> None:
     (folder / "a.yaml").write_text(WRONG)
     outcome = run("-f", "a.yaml")
     assert outcome.code == 1
@@ -74,7 +74,7 @@ def test_an_error_is_one_line_with_place_object_field_and_remedy(run: Run, folde
     assert outcome.err == "1 object checked: 1 error, 0 warnings\n"
 
 
-def test_warnings_fail_only_where_that_is_asked_for(run: Run, folder: Path) -> None:
+def test_warnings_fail_only_with_the_strict_option(run: Run, folder: Path) -> None:
     (folder / "a.yaml").write_text(WARNED)
     assert run("a.yaml").code == 0
     assert "warning: ClusterQueue cq: spec.namespaceSelector" in run("a.yaml").out
@@ -83,7 +83,7 @@ def test_warnings_fail_only_where_that_is_asked_for(run: Run, folder: Path) -> N
     assert run("--strict", "--ignore", "W201", "a.yaml") == (0, "", "2 objects checked: 0 errors, 0 warnings\n")
 
 
-def test_a_directory_stands_for_all_manifests_below_it_in_order(run: Run, folder: Path) -> None:
+def test_a_directory_is_read_as_all_manifests_below_it_in_order(run: Run, folder: Path) -> None:
     (folder / "set" / "sub").mkdir(parents=True)
     (folder / "set" / "b.yaml").write_text(WRONG)
     (folder / "set" / "a.yml").write_text(WRONG)
@@ -157,7 +157,7 @@ def test_the_result_is_the_same_every_time(run: Run, folder: Path) -> None:
     ],
     ids=["malformed", "tab", "json", "twice", "encoding", "deep", "laughs", "tag", "alias", "control", "digits"],
 )
-def test_what_can_not_be_read_is_one_line_with_its_place_and_code_2(
+def test_unreadable_input_is_one_line_with_its_position_and_code_2(
     run: Run, folder: Path, content: bytes, place: str
 ) -> None:
     (folder / "bad.yaml").write_bytes(content)
@@ -170,15 +170,15 @@ def test_what_can_not_be_read_is_one_line_with_its_place_and_code_2(
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (WARNED.replace("nominalQuota: 1}", "nominalQuota: 1e999999999}"), "must be a quantity"),
         (WARNED.replace("nominalQuota: 1}", f"nominalQuota: {'9' * 300}}}"), "too large for a quantity"),
         (WARNED.replace("nominalQuota: 1}", "nominalQuota: [1]}"), "must be a whole number or a text"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_one_line_with_its_place_and_code_2(
-    run: Run, folder: Path, text: str, says: str
+def test_a_value_of_the_wrong_type_is_one_line_with_its_position_and_code_2(
+    run: Run, folder: Path, text: str, message: str
 ) -> None:
     (folder / "a.yaml").write_text(text)
     outcome = run("-f", "a.yaml")
@@ -186,7 +186,7 @@ def test_a_value_of_the_wrong_kind_is_one_line_with_its_place_and_code_2(
     assert outcome.code == 2
     assert len(lines) == 1
     assert lines[0].startswith("a.yaml:11: error: ClusterQueue cq: ")
-    assert says in lines[0]
+    assert message in lines[0]
 
 
 def test_other_files_are_checked_when_one_can_not_be_read(run: Run, folder: Path) -> None:
@@ -204,7 +204,7 @@ def test_input_without_objects_is_not_taken_for_sound(run: Run, folder: Path) ->
     assert outcome == (2, "", "kohort: error: no objects found in the given files\n")
 
 
-def test_a_directory_without_manifests_is_told(run: Run, folder: Path) -> None:
+def test_a_directory_without_manifests_is_reported(run: Run, folder: Path) -> None:
     (folder / "empty").mkdir()
     outcome = run("-q", "-f", "empty")
     assert outcome.code == 2
@@ -244,7 +244,7 @@ def test_an_encoding_without_the_manifests_letters_is_no_obstacle(folder: Path) 
     assert outcome.stderr == b""
 
 
-def test_a_reader_that_leaves_early_is_no_error_to_speak_of(folder: Path) -> None:
+def test_a_reader_that_closes_the_pipe_early_is_no_error(folder: Path) -> None:
     (folder / "a.yaml").write_text("---\n".join([WRONG] * 2000))
     command = f"{sys.executable} -c 'from kohort.cli.main import main; main()' validate -q a.yaml | head -n 1"
     outcome = subprocess.run(command, shell=True, capture_output=True, check=False)  # noqa: S602

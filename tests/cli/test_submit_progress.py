@@ -1,4 +1,4 @@
-"""The one line that tells what a job is doing, state by state."""
+"""The progress line of a job, state by state."""
 
 import asyncio
 import json
@@ -111,21 +111,21 @@ def test_only_four_states_are_the_end() -> None:
     assert ends == {JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.DEACTIVATED, JobPhase.GONE}
 
 
-# What of it is told
+# What is printed
 
 
-async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
+async def test_a_job_that_is_not_queued_is_reported_once() -> None:
     time = VirtualClock()
     client = Client(FakeApiServer(), time)
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
-    told = list[str]()
-    async with asyncio.timeout(60), watching_job(client, made, lambda now: told.append(now.text)) as waiter:
+    printed = list[str]()
+    async with asyncio.timeout(60), watching_job(client, made, lambda now: printed.append(now.text)) as waiter:
         ending = asyncio.create_task(waiter.wait())
         await time.advance(9.0)
-        assert told == []
+        assert printed == []
         await time.advance(60.0)
-        assert told == ["not queued yet: is the manager running? (check with `kohort doctor`)"]
+        assert printed == ["not queued yet: is the manager running? (check with `kohort doctor`)"]
         await client.of(Job.resource).delete(("default", "train"))
         await time.advance(1.0)
         assert (await ending).phase is JobPhase.GONE
@@ -137,13 +137,13 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None:
+async def test_each_change_is_printed_once_and_unchanged_states_are_not() -> None:
     api = FakeApiServer()
     client = Client(api)
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
-    told = list[str]()
-    async with asyncio.timeout(60), watching_job(client, made, lambda now: told.append(now.text)) as waiter:
+    printed = list[str]()
+    async with asyncio.timeout(60), watching_job(client, made, lambda now: printed.append(now.text)) as waiter:
         ending = asyncio.create_task(waiter.wait())
         await settle()
         workload = {"name": "w", "namespace": "default", "uid": "w", "labels": {JOB_UID_LABEL: "u"}}
@@ -157,10 +157,10 @@ async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None
         complete = [{"type": "Complete", "status": "True", "message": ""}]
         await jobs.patch(("default", "train"), MergePatch({"status": {"conditions": complete}}))
         assert (await ending).phase is JobPhase.SUCCEEDED
-    assert told == ["admitted by ClusterQueue lab on a100", "running: 1 pod", "succeeded: 1 pod"]
+    assert printed == ["admitted by ClusterQueue lab on a100", "running: 1 pod", "succeeded: 1 pod"]
 
 
-async def test_whoever_may_not_look_is_told_and_does_not_wait() -> None:
+async def test_missing_permissions_are_reported_without_waiting() -> None:
     api = FakeApiServer()
     client = Client(api)
     refusal = StatusError(403, "Forbidden", "workloads are none of your business")
@@ -200,12 +200,12 @@ async def code_of(phase: JobPhase, *pods: Object) -> int:
 
 
 @pytest.mark.parametrize("phase", [JobPhase.DEACTIVATED, JobPhase.GONE])
-async def test_a_job_that_was_stopped_exits_with_1_whatever_the_signal_made_of_its_containers(phase: JobPhase) -> None:
+async def test_a_stopped_job_exits_with_1_whichever_signal_ended_its_containers(phase: JobPhase) -> None:
     assert await code_of(phase, pod(143), pod(143, DELETED), pod(7)) == 1
 
 
 @pytest.mark.parametrize("stopped", [pod(143, DELETED), pod(137, status=DISRUPTED)])
-async def test_containers_of_deleted_and_disrupted_pods_have_no_say_in_the_exit_code(stopped: Object) -> None:
+async def test_containers_of_deleted_and_disrupted_pods_do_not_affect_the_exit_code(stopped: Object) -> None:
     assert await code_of(JobPhase.FAILED, stopped, pod(7)) == 7
     assert await code_of(JobPhase.FAILED, stopped) == 1
 
