@@ -50,8 +50,8 @@ class LifecycleScenario:
         """Wait for conditions, and assert at each step that no quota is exceeded."""
         holds = has_conditions(**wanted)
         for _ in range(500):
-            everybody = await self.harness.workloads()
-            assert reserved_cpus(everybody, self.name("q")) <= 2
+            all_workloads = await self.harness.workloads()
+            assert reserved_cpus(all_workloads, self.name("q")) <= 2
             if holds(await self.harness.get("Workload", self.name(short))):
                 return
             await self.harness.clock.advance(0.25)

@@ -27,8 +27,8 @@ MANAGER = "kueue-admission"
 PATH = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 
 
-class Hand(InterceptingTransport):
-    """Lets something happen between a write and its answer."""
+class ConcurrentWriteTransport(InterceptingTransport):
+    """Calls a function between a write and its response."""
 
     after_write: Callable[[], Awaitable[None]] | None = None
 
@@ -44,15 +44,15 @@ class Watcher:
 
     def __init__(self, cluster: InMemoryApiServer) -> None:
         self.cluster = cluster
-        self.hand = Hand(cluster.core.transport(ADMIN))
+        self.hand = ConcurrentWriteTransport(cluster.core.transport(ADMIN))
         self.informers = SharedInformerFactory(Client(self.hand, cluster.clock))
         self.known = WorkloadAssumeCache(self.informers.of(Workload))
-        self.told: list[str | None] = []
+        self.seen_versions: list[str | None] = []
         """Versions as they became known; None for an end."""
-        self.known.follow(self._hear)
+        self.known.follow(self._record)
 
-    def _hear(self, _key: ObjectKey, found: Workload | None) -> None:
-        self.told.append(found.metadata.resource_version if found else None)
+    def _record(self, _key: ObjectKey, found: Workload | None) -> None:
+        self.seen_versions.append(found.metadata.resource_version if found else None)
 
     def finished(self, found: Workload) -> Workload:
         return finish(found, "Succeeded", "", self.cluster.clock.wall())
@@ -101,7 +101,7 @@ async def test_an_own_write_is_known_before_the_watch_shows_it() -> None:
         await settle()
         assert watcher.known.get(("default", "w")) == written
         versions = [created.metadata.resource_version, written.metadata.resource_version]
-        assert watcher.told == versions, "each state once, and none of them again"
+        assert watcher.seen_versions == versions, "each state once, and none of them again"
 
 
 async def test_owners_are_those_of_the_newest_state() -> None:
@@ -123,7 +123,7 @@ async def test_workloads_of_an_owner_come_oldest_first_then_by_name() -> None:
         assert names(watcher.known.owned_by("default", "batch/v1", "Job", "job")) == ["a", "b", "0"]
 
 
-async def test_a_write_on_an_outdated_state_is_refused_without_asking() -> None:
+async def test_a_write_on_an_outdated_state_is_rejected_without_a_request() -> None:
     async with watching() as watcher:
         created = await watcher.add("w")
         await watcher.known.write_object(created, owned(created, "job"), MANAGER)
@@ -134,7 +134,7 @@ async def test_a_write_on_an_outdated_state_is_refused_without_asking() -> None:
         assert len(watcher.hand.sent) == asked
 
 
-async def test_of_two_writes_at_once_the_second_is_refused_without_asking() -> None:
+async def test_of_two_concurrent_writes_the_second_is_rejected_without_a_request() -> None:
     async with watching() as watcher:
         created = await watcher.add("w")
         asked = len(watcher.hand.sent)
@@ -159,7 +159,7 @@ async def test_what_changes_nothing_is_not_written() -> None:
         assert len(watcher.hand.sent) == asked
 
 
-async def test_what_nobody_named_stays_as_it_is() -> None:
+async def test_fields_that_are_not_written_stay_unchanged() -> None:
     async with watching() as watcher:
         created = await watcher.add("w", "job")
         labelled = replace(created, metadata=replace(created.metadata, labels={"a": "b"}, generation=99))
@@ -170,7 +170,7 @@ async def test_what_nobody_named_stays_as_it_is() -> None:
         assert patch.query == (("fieldManager", MANAGER),)
 
 
-async def test_another_life_under_the_same_name_is_another_workload() -> None:
+async def test_another_uid_under_the_same_name_is_another_workload() -> None:
     async with watching() as watcher:
         first = await watcher.add("w")
         await settle()
@@ -181,10 +181,10 @@ async def test_another_life_under_the_same_name_is_another_workload() -> None:
         watcher.hand.release_watches("workloads")
         await settle()
         assert watcher.known.get(("default", "w")) == second
-        assert watcher.told[-1] == second.metadata.resource_version
+        assert watcher.seen_versions[-1] == second.metadata.resource_version
 
 
-async def test_what_was_deleted_does_not_come_back_by_a_late_answer() -> None:
+async def test_a_late_response_does_not_restore_a_deleted_object() -> None:
     async with watching() as watcher:
         created = await watcher.add("w")
         await settle()
@@ -196,10 +196,10 @@ async def test_what_was_deleted_does_not_come_back_by_a_late_answer() -> None:
         watcher.hand.after_write = delete
         await watcher.known.write_status(created, watcher.finished(created), MANAGER)
         assert watcher.known.get(("default", "w")) is None
-        assert watcher.told[-1] is None
+        assert watcher.seen_versions[-1] is None
 
 
-async def test_a_write_that_no_watch_ever_shows_is_forgotten() -> None:
+async def test_a_write_that_no_watch_ever_shows_is_dropped() -> None:
     async with watching() as watcher:
         watcher.hand.hold_watches("workloads")
         created = await watcher.add("w")
@@ -207,7 +207,7 @@ async def test_a_write_that_no_watch_ever_shows_is_forgotten() -> None:
         assert watcher.known.get(key_of(created)) == created
         await watcher.cluster.clock.advance(2)
         assert watcher.known.get(key_of(created)) is None
-        assert watcher.told[-1] is None
+        assert watcher.seen_versions[-1] is None
 
 
 async def test_deleting_what_is_gone_is_fine() -> None:

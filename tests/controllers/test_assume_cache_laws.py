@@ -1,4 +1,4 @@
-"""However answers to own writes and what the watch shows come in between each other, what is known goes one way."""
+"""For any interleaving of responses to own writes and watch events, the cached state moves in one direction."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -20,7 +20,7 @@ KEY = ObjectKey("default", "w")
 
 @dataclass(frozen=True)
 class State:
-    """One state in the history of a name: which life, and whether it is the end of it."""
+    """One state in the history of a name: which UID, and whether it is deleted."""
 
     version: int
     life: int
@@ -33,7 +33,7 @@ class State:
 
 
 class FakeInformer:
-    """A mirror that is shown what a test wants, at a server that is never asked."""
+    """An informer cache with the objects of a test, at a server that gets no requests."""
 
     synced = True
 
@@ -54,7 +54,7 @@ class FakeInformer:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[State], list[tuple[str, State]]]:
-    """A history, and an order in which the watch shows it while answers come to some of its writes, early or late."""
+    """A history, and an order in which the watch shows it while responses to some writes arrive, early or late."""
     states: list[State] = []
     life = 0
     for version in range(1, draw(st.integers(1, 8)) + 1):
@@ -69,22 +69,22 @@ def histories(draw: st.DrawFn) -> tuple[list[State], list[tuple[str, State]]]:
 
 
 @given(histories())
-def test_what_is_known_never_goes_back_and_ends_as_the_watch_does(
+def test_a_cached_state_never_goes_back_and_ends_as_the_watch_does(
     drawn: tuple[list[State], list[tuple[str, State]]],
 ) -> None:
     states, order = drawn
     informer = FakeInformer()
     known = WorkloadAssumeCache(cast("Informer[Workload]", informer))
-    told: list[Workload | None] = []
-    known.follow(lambda _key, found: told.append(found))
+    followed: list[Workload | None] = []
+    known.follow(lambda _key, found: followed.append(found))
     for how, state in order:
         if how == "shown":
             informer.show(state)
         else:
             known.assume(state.workload)
-        assert not told or told[-1] == known.get(KEY), "followers know what readers know"
-    versions = [int(each.metadata.resource_version) for each in told if each is not None]
+        assert not followed or followed[-1] == known.get(KEY), "followers know what readers know"
+    versions = [int(each.metadata.resource_version) for each in followed if each is not None]
     assert versions == sorted(set(versions)), "each state at most once, and none after a later one"
     last = states[-1]
     assert known.get(KEY) == (None if last.is_end else last.workload)
-    assert (told[-1] if told else None) == known.get(KEY)
+    assert (followed[-1] if followed else None) == known.get(KEY)

@@ -1,4 +1,4 @@
-"""What a ClusterQueue says of itself: whether it admits, why not, and what it holds (API-78, API-107 to API-111)."""
+"""The status of a ClusterQueue: whether it is active, why not, and its usage (API-78, API-107 to API-111)."""
 
 import pytest
 
@@ -32,7 +32,7 @@ async def queue_with(harness: ManagerHarness, *names: str, cpu: str = "2") -> No
     await harness.create(*(make_workload(name, "l") for name in names))
 
 
-async def test_a_queue_that_names_a_missing_flavor_says_so_until_the_flavor_comes() -> None:
+async def test_a_queue_with_a_missing_flavor_is_inactive_until_the_flavor_exists() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_cluster_queue("q"))
         found = await harness.wait_for(is_active("False", "FlavorNotFound"), "ClusterQueue", "q")
@@ -71,7 +71,7 @@ async def test_figures_follow_the_workloads() -> None:
         await harness.wait_for(lambda q: workload_counts(q) == (0, 1, 1), "ClusterQueue", "q")
 
 
-async def test_those_who_lose_their_local_queue_wait_no_longer() -> None:
+async def test_workloads_that_lose_their_local_queue_are_not_pending() -> None:
     async with running_manager_harness(controllers=running_queue_gauges) as harness:
         await queue_with(harness, "a")
         await harness.wait_for(lambda q: workload_counts(q) == (1, 0, 0), "ClusterQueue", "q")
@@ -98,7 +98,7 @@ async def test_what_did_not_change_is_not_written() -> None:
         assert harness.revision == before
 
 
-async def test_a_status_that_somebody_spoiled_is_put_right() -> None:
+async def test_a_status_overwritten_by_another_client_is_corrected() -> None:
     async with running_manager_harness() as harness:
         await queue_with(harness)
         await harness.merge("ClusterQueue", "q", {"status": {"pendingWorkloads": 7, "conditions": []}}, "status")
@@ -107,7 +107,7 @@ async def test_a_status_that_somebody_spoiled_is_put_right() -> None:
         )
 
 
-async def test_a_condition_that_somebody_else_added_stays() -> None:
+async def test_a_condition_added_by_another_client_stays() -> None:
     async with running_manager_harness() as harness:
         await queue_with(harness)
         found = await harness.get("ClusterQueue", "q")
@@ -123,7 +123,7 @@ async def test_a_condition_that_somebody_else_added_stays() -> None:
         assert [each["type"] for each in found["status"]["conditions"]] == ["Active", added["type"]]
 
 
-async def test_a_deleted_queue_stays_until_nobody_holds_its_quota() -> None:
+async def test_a_deleted_queue_stays_until_no_workload_holds_its_quota() -> None:
     async with running_manager_harness() as harness:
         await queue_with(harness, "a")
         await harness.wait_for(lambda q: workload_counts(q) == (0, 1, 1), "ClusterQueue", "q")

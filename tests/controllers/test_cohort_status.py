@@ -1,4 +1,4 @@
-"""What Cohorts say, and what a circle among them does: to its own queues, while it lasts (API-79, API-118)."""
+"""The status of Cohorts, and the effect of a cycle among them on its own queues, while it exists (API-79, API-118)."""
 
 from kit.apiserver import Object
 from kit.builders.kueue import make_cluster_queue, make_cohort, make_local_queue, make_resource_flavor, make_workload
@@ -11,11 +11,11 @@ FAIR = ManagerSettings(from_json({"fairSharing": {}}, Configuration))
 
 
 def share(found: Object) -> int:
-    """The weighted share that the status tells; -1 where it tells none."""
+    """The weighted share in the status; -1 where it has none."""
     return int(found.get("status", {}).get("fairSharing", {}).get("weightedShare", -1))
 
 
-async def test_shares_are_told_of_queues_and_of_the_cohorts_above_them() -> None:
+async def test_shares_are_written_for_queues_and_the_cohorts_above_them() -> None:
     async with running_manager_harness(FAIR) as harness:
         await harness.create(make_resource_flavor(), make_cohort("top"), make_cohort("left", "top"))
         await harness.create(make_cluster_queue("a", cohortName="left"), make_cluster_queue("b", cohortName="top"))
@@ -37,7 +37,7 @@ async def test_quota_that_comes_to_the_tree_changes_the_shares_of_others() -> No
         await harness.wait_for(lambda q: share(q) == 100, "ClusterQueue", "a")
 
 
-async def test_without_fair_sharing_a_cohort_has_nothing_to_tell() -> None:
+async def test_without_fair_sharing_a_cohort_has_no_status() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_cohort("c"))
         await harness.advance(5)
@@ -62,7 +62,7 @@ async def test_a_queue_below_a_circle_names_it_and_others_go_on() -> None:
         await harness.wait_for(lambda q: workload_counts(q) == (0, 1, 1), "ClusterQueue", "good")
 
 
-async def test_a_circle_is_borne_quietly() -> None:
+async def test_a_cycle_of_cohorts_causes_no_errors() -> None:
     async with running_manager_harness(FAIR) as harness:
         await with_a_circle(harness)
         await harness.advance(30)

@@ -1,4 +1,4 @@
-"""Workloads that claim devices are counted, or told why they can't be (API-124)."""
+"""Workloads that claim devices are counted, or their condition states why they can't be (API-124)."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def words(found: Object, type_: str) -> str:
 
 
 async def refused(harness: ManagerHarness, *, patience: float = 10.0) -> Object:
-    """The Workload `w`, once it is told that it can't be counted; nobody holds quota."""
+    """The Workload `w`, once its condition states that it can't be counted; no workload holds quota."""
     found = await harness.wait_for(
         has_conditions(QuotaReserved="False", Requeued="False"), "Workload", "w", timeout=patience
     )
@@ -100,8 +100,8 @@ async def test_without_the_integration_claims_are_refused(made: Object) -> None:
     async with running_manager_harness(without(Gate.KueueDRAIntegration)) as harness:
         await opened(harness)
         await harness.create(made)
-        told = words(await refused(harness), "Requeued")
-        assert told == "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
+        message = words(await refused(harness), "Requeued")
+        assert message == "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
 
 
 async def test_claims_count_for_nothing_where_neither_gate_is_on() -> None:
@@ -117,9 +117,9 @@ async def test_a_claim_that_is_named_directly_is_refused() -> None:
     async with running_manager_harness(MAPPED) as harness:
         await opened(harness)
         await harness.create(claimant("w", resourceClaimName="mine"))
-        told = words(await refused(harness), "QuotaReserved")
+        message = words(await refused(harness), "QuotaReserved")
         refusal = "KueueDRAIntegration feature does not support use of resource claims"
-        assert told == f"{refusal}: ResourceClaim mine in podset main; name a ResourceClaimTemplate instead"
+        assert message == f"{refusal}: ResourceClaim mine in podset main; name a ResourceClaimTemplate instead"
 
 
 async def test_devices_of_claims_take_quota() -> None:
@@ -136,12 +136,12 @@ async def test_devices_of_claims_take_quota() -> None:
         await harness.wait_for(has_conditions(Admitted="True"), "Workload", "v")
 
 
-async def test_a_workload_waits_for_its_template_and_is_let_in_when_it_is_there() -> None:
+async def test_a_workload_waits_for_its_template_and_is_admitted_when_it_exists() -> None:
     async with running_manager_harness(MAPPED) as harness:
         await opened(harness)
         await harness.create(claimant("w", "gpu"))
-        told = words(await refused(harness), "QuotaReserved")
-        assert told == (
+        message = words(await refused(harness), "QuotaReserved")
+        assert message == (
             f"{PLACE}: Internal error: failed to get claim spec for ResourceClaimTemplate gpu in podset main: "
             'resourceclaimtemplates.resource.k8s.io "gpu" not found'
         )
@@ -161,7 +161,7 @@ async def test_what_is_refused_is_not_written_again_and_again() -> None:
         assert harness.revision == before
 
 
-async def test_a_template_that_may_not_be_read_is_told_so() -> None:
+async def test_a_template_without_read_permission_is_reported_on_the_workload() -> None:
     async with running_manager_harness(MAPPED) as harness:
         await opened(harness)
         harness.interceptor.reject("GET", "resourceclaimtemplates/gpu", *[403] * 20)
@@ -228,21 +228,21 @@ def test_classes_with_counters_are_refused() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["StrictFIFO", "BestEffortFIFO"])
-async def test_who_is_refused_holds_up_nobody(strategy: str) -> None:
+async def test_a_rejected_workload_does_not_block_others(strategy: str) -> None:
     async with running_manager_harness(MAPPED) as harness:
         queue = make_cluster_queue("q", resourceGroups=quota("f"), queueingStrategy=strategy)
         await harness.create(
             make_resource_flavor(), queue, make_local_queue("l", "q"), template("slice", devices("mig"))
         )
         await harness.create(claimant("w", "slice"))
-        told = words(await refused(harness), "QuotaReserved")
-        assert "ResourceClaimTemplate slice" in told
+        message = words(await refused(harness), "QuotaReserved")
+        assert "ResourceClaimTemplate slice" in message
         await harness.create(make_workload("later", "l"))
         await harness.wait_for(has_conditions(Admitted="True"), "Workload", "later")
 
 
 @pytest.mark.parametrize(
-    ("request_", "place", "told"),
+    ("request_", "place", "message"),
     [
         (
             {"name": "r", "firstAvailable": [{"name": "s"}]},
@@ -263,12 +263,12 @@ async def test_who_is_refused_holds_up_nobody(strategy: str) -> None:
         ),
     ],
 )
-def test_requests_that_are_not_supported_are_told_by_their_field(request_: Object, place: str, told: str) -> None:
-    words_ = told.format("ResourceClaimTemplate t: ")
+def test_unsupported_requests_are_reported_by_their_field(request_: Object, place: str, message: str) -> None:
+    words_ = message.format("ResourceClaimTemplate t: ")
     assert problem(request_) == f"{PLACE}.devices.requests[0]{place}: Invalid value: {words_}"
 
 
-def test_a_workload_whose_template_only_speaks_of_claims_has_none() -> None:
+def test_a_workload_whose_template_only_mentions_claims_has_none() -> None:
     made = make_workload("w", "l")
     made["spec"]["podSets"][0]["template"]["metadata"] = {"annotations": {"a": '"resourceClaims"'}}
     assert not has_claims(from_json(made, Workload))

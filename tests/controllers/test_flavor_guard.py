@@ -1,4 +1,4 @@
-"""Flavors, checks and topologies stay as long as somebody names them (API-46, API-116, API-117)."""
+"""Flavors, checks and topologies stay as long as another object names them (API-46, API-116, API-117)."""
 
 from kit.builders.kueue import (
     admission_checks,
@@ -16,7 +16,7 @@ async def marked(harness: ManagerHarness, kind: str, name: str) -> None:
     await harness.wait_for(lambda found: IN_USE in found["metadata"].get("finalizers", ()), kind, name)
 
 
-async def test_a_flavor_goes_when_the_last_queue_drops_it() -> None:
+async def test_a_flavor_is_released_when_the_last_queue_drops_it() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_resource_flavor("f"), make_resource_flavor("g"), make_cluster_queue("q", flavors="f g")
@@ -29,7 +29,7 @@ async def test_a_flavor_goes_when_the_last_queue_drops_it() -> None:
         await harness.wait_until_gone("ResourceFlavor", "f")
 
 
-async def test_a_check_is_marked_and_goes_with_the_queue_that_lists_it() -> None:
+async def test_a_check_has_a_finalizer_until_the_queue_that_lists_it_is_deleted() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_resource_flavor(), make_admission_check("c"), make_cluster_queue("q", **admission_checks("c"))
@@ -42,7 +42,7 @@ async def test_a_check_is_marked_and_goes_with_the_queue_that_lists_it() -> None
         await harness.wait_until_gone("AdmissionCheck", "c")
 
 
-async def test_a_topology_is_marked_and_goes_with_the_flavor_that_names_it() -> None:
+async def test_a_topology_has_a_finalizer_until_the_flavor_that_names_it_is_deleted() -> None:
     """TAS-3."""
     async with running_manager_harness() as harness:
         await harness.create(make_topology("t"), make_resource_flavor("f", nodeLabels={"a": "b"}, topologyName="t"))
@@ -69,7 +69,7 @@ async def test_a_topology_stays_while_another_flavor_references_it() -> None:
         await harness.wait_until_gone("Topology", "t")
 
 
-async def test_what_nobody_names_goes_at_once() -> None:
+async def test_an_unreferenced_object_is_deleted_at_once() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor("f"), make_admission_check("c"), make_topology("t"))
         for kind, name in (("ResourceFlavor", "f"), ("AdmissionCheck", "c"), ("Topology", "t")):

@@ -19,13 +19,13 @@ FILES = ("lifecycle", "lifecycle-2", "lifecycle-3", "lifecycle-4", "lifecycle-ga
 CASES = [(name, case["id"]) for name in FILES for case in scenarios(name)]
 
 SKIPPED = SkippedSteps(operations=frozenset({"visibility", "get"}), kinds=frozenset({"MultiKueueCluster", "Job"}))
-"""Visibility has its test in tests/web, columns have theirs with the embedded server; nobody connects clusters yet."""
+"""Visibility has its test in tests/web, columns have theirs with the embedded server; multi-cluster has none yet."""
 
 JOBS = frozenset({"G1", "G2"})
 """Cases with batch Jobs: see test_golden_lifecycle_jobs."""
 
 OLD_VERSION = frozenset({("N7", 1), ("N7", 4), ("N7", 7), ("Q1", 2)})
-"""Steps through v1beta1, as their cases tell in words."""
+"""Steps through v1beta1, as described by their cases."""
 
 DEVIATIONS: dict[str, tuple[str, list[str]]] = {
     "M1": (
@@ -37,7 +37,7 @@ DEVIATIONS: dict[str, tuple[str, list[str]]] = {
         ["4: status.conditions[DeactivationTarget]", "5: events of m2a"],
     ),
     "M5": (
-        "API-79: a queue in a circle of cohorts says so, and recovers when the circle is broken",
+        "API-79: a queue in a cycle of cohorts reports that, and recovers when the cycle is broken",
         [
             "5: status.conditions[Active].reason",
             "11: status.admission",
@@ -106,7 +106,7 @@ DEVIATING = frozenset(
 
 
 def settings_of(name: str) -> ManagerSettings:
-    """The configuration under which a file was recorded, as the title of its first case tells it."""
+    """The configuration under which a file was recorded, from the title of its first case."""
     if name != "lifecycle-gated":
         return ManagerSettings()
     requeuing = {"backoffBaseSeconds": 2, "backoffLimitCount": 1}

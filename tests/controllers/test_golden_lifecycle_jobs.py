@@ -21,7 +21,7 @@ NAME = "lifecycle-gated"
 
 
 @asynccontextmanager
-async def everybody(context: ControllerContext) -> AsyncIterator[None]:
+async def all_controllers(context: ControllerContext) -> AsyncIterator[None]:
     registry = registry_of(context.settings.configuration, (BatchJobFramework(),))
     async with (
         running_core_controllers(context),
@@ -38,7 +38,7 @@ def played() -> Differences:
 
 async def _play() -> Differences:
     found: Differences = {}
-    async with running_manager_harness(settings_of(NAME), controllers=everybody) as harness:
+    async with running_manager_harness(settings_of(NAME), controllers=all_controllers) as harness:
         play = TranscriptReplay(harness)
         async with play.prepared():
             for case in scenarios(NAME)[:3]:

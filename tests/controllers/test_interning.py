@@ -1,4 +1,4 @@
-"""Workloads that say the same keep it once, and mean what they meant."""
+"""Workloads with equal parts share them, and keep their values."""
 
 from typing import Any
 
@@ -14,9 +14,14 @@ Json = Any
 
 
 def workload(
-    name: str, template: Json, usage: Json, queue: str = "q", wish: Json = None, place: Json = None
+    name: str, template: Json, usage: Json, queue: str = "q", topology_request: Json = None, place: Json = None
 ) -> Workload:
-    pod_set = {"name": "main", "count": 2, "template": template, **({"topologyRequest": wish} if wish else {})}
+    pod_set = {
+        "name": "main",
+        "count": 2,
+        "template": template,
+        **({"topologyRequest": topology_request} if topology_request else {}),
+    }
     assignment = {"name": "main", "count": 2, "flavors": {"cpu": "default"}, "resourceUsage": usage}
     placed = {**assignment, **({"topologyAssignment": place} if place else {})}
     admission = {"clusterQueue": queue, "podSetAssignments": [placed]}
@@ -47,7 +52,7 @@ USAGES = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.sampled_from(["1", 
 
 
 @given(shown=st.lists(st.tuples(TEMPLATES, USAGES, st.sampled_from(["q", "r"])), max_size=6))
-def test_nobody_says_anything_else_afterwards(shown: list[tuple[Json, Json, str]]) -> None:
+def test_interned_objects_stay_equal_to_their_originals(shown: list[tuple[Json, Json, str]]) -> None:
     sharing = StructInterner()
     for number, (template, usage, queue) in enumerate(shown):
         found = workload(f"w{number}", template, usage, queue)
@@ -56,18 +61,20 @@ def test_nobody_says_anything_else_afterwards(shown: list[tuple[Json, Json, str]
         assert encode(found) == before
 
 
-def test_places_of_pods_and_wishes_for_them_stay_ones_own() -> None:
+def test_topology_assignments_and_topology_requests_are_not_shared() -> None:
     sharing, plain = StructInterner(), workload("a", TEMPLATE, {"cpu": "2"})
     sharing.share(plain)
-    wishing = workload("b", TEMPLATE, {"cpu": "2"}, wish={"required": "rack"}, place={"levels": ["rack"], "slices": []})
-    before = encode(wishing)
-    sharing.share(wishing)
-    assert encode(wishing) == before
-    assert wishing.spec.pod_sets is not plain.spec.pod_sets
+    with_topology = workload(
+        "b", TEMPLATE, {"cpu": "2"}, topology_request={"required": "rack"}, place={"levels": ["rack"], "slices": []}
+    )
+    before = encode(with_topology)
+    sharing.share(with_topology)
+    assert encode(with_topology) == before
+    assert with_topology.spec.pod_sets is not plain.spec.pod_sets
 
 
 def test_every_field_of_what_is_shared_is_compared_or_absent() -> None:
-    """Whoever adds a field to these has to tell `sharing` of it."""
+    """A field added to these structs has to be added to `sharing`."""
     assert set(PodSet.__struct_fields__) == {"name", "count", "min_count", "template", "topology_request"}
     assert set(Admission.__struct_fields__) == {"cluster_queue", "pod_set_assignments"}
     assert set(PodSetAssignment.__struct_fields__) == {

@@ -24,7 +24,7 @@ def of(user: str, name: str) -> Object:
     return made
 
 
-async def test_those_who_run_and_those_who_wait_are_told_by_their_labels() -> None:
+async def test_running_and_pending_workloads_are_counted_by_their_labels() -> None:
     async with running_manager_harness(LABELLED) as harness:
         await harness.create(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("l", "q"))
         await harness.create(of("ann", "a"), of("bob", "b"))

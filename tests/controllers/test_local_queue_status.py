@@ -1,4 +1,4 @@
-"""What a LocalQueue says of itself (API-112 to API-115)."""
+"""The status of a LocalQueue (API-112 to API-115)."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ async def open_queue(harness: ManagerHarness, **spec: Any) -> None:
     await harness.wait_for(is_active("True", "Ready"), "LocalQueue", "l")
 
 
-async def test_a_queue_that_leads_nowhere_says_so_and_who_would_wait() -> None:
+async def test_a_queue_without_a_cluster_queue_is_inactive_and_counts_its_workloads_as_pending() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_local_queue("l", "q"), make_workload("a", "l"))
         found = await harness.wait_for(lambda q: workload_counts(q) == (1, 0, 0), "LocalQueue", "l")
@@ -38,7 +38,7 @@ async def test_a_queue_follows_the_cluster_queue_behind_it() -> None:
         assert "flavorsUsage" not in found["status"]
 
 
-async def test_nobody_waits_in_a_stopped_queue_and_those_who_run_are_told() -> None:
+async def test_a_stopped_queue_has_no_pending_workloads_and_counts_running_ones() -> None:
     async with running_manager_harness() as harness:
         await open_queue(harness)
         await harness.create(make_workload("a", "l", "2"), make_workload("b", "l", "2"))
@@ -49,7 +49,7 @@ async def test_nobody_waits_in_a_stopped_queue_and_those_who_run_are_told() -> N
         assert found["status"]["flavorsUsage"][0]["resources"] == [{"name": "cpu", "total": "2"}]
 
 
-async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
+async def test_a_flavor_added_to_the_cluster_queue_is_listed() -> None:
     async with running_manager_harness() as harness:
         await open_queue(harness)
         await harness.create(make_resource_flavor("g"))
@@ -58,7 +58,7 @@ async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
         await harness.wait_for(lambda q: len(q["status"]["flavorsUsage"]) == 2, "LocalQueue", "l")
 
 
-async def test_past_usage_is_told_as_often_as_it_is_sampled_though_nobody_waits() -> None:
+async def test_past_usage_is_written_at_each_sample_without_pending_workloads() -> None:
     async with running_manager_harness(SAMPLING) as harness:
         await open_queue(harness, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
         await harness.create(make_workload("a", "l", "2"))
@@ -75,7 +75,7 @@ async def test_usage_is_sampled_though_the_cluster_queue_does_not_order_by_it() 
         await harness.wait_for(lambda q: consumed(q) > 0.3, "LocalQueue", "l", timeout=60)
 
 
-async def test_an_idle_queue_shows_zero_of_what_is_used_beside_it() -> None:
+async def test_an_idle_queue_has_zero_usage_of_resources_used_by_others() -> None:
     async with running_manager_harness(SAMPLING) as harness:
         await open_queue(harness, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
         await harness.create(make_local_queue("idle", "q"), make_workload("a", "l", "2"))

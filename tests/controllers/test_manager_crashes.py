@@ -52,7 +52,7 @@ async def test_the_old_leader_writes_nothing_once_it_leads_no_more() -> None:
         assert reserved_cpus(await harness.workloads(), "q") == 2
 
 
-async def test_a_leader_that_loses_the_lease_while_it_writes_gives_back_what_it_decided() -> None:
+async def test_a_leader_that_loses_the_lease_while_it_writes_undoes_its_decisions() -> None:
     async with running_scheduling_harness() as harness:
         leading = True
         manager = await harness.start(leads=lambda: leading)
@@ -73,7 +73,7 @@ async def test_a_leader_that_loses_the_lease_while_it_writes_gives_back_what_it_
         assert len(manager.writer) == 0
 
 
-async def test_a_write_that_failed_is_not_repeated_by_who_lost_the_lease_meanwhile() -> None:
+async def test_a_failed_write_is_not_repeated_by_a_manager_that_lost_the_lease() -> None:
     async with running_scheduling_harness() as harness:
         leading = True
         manager = await harness.start(leads=lambda: leading)
@@ -92,7 +92,7 @@ async def test_a_write_that_failed_is_not_repeated_by_who_lost_the_lease_meanwhi
         assert not manager.context.engine.store.queues["q"].holders
 
 
-async def test_leaders_that_follow_each_other_quickly_admit_nobody_twice() -> None:
+async def test_quick_changes_of_leader_admit_nothing_twice() -> None:
     async with running_scheduling_harness() as harness:
         leader = 0
         managers = [await harness.start(leads=lambda: leader == 0), await harness.start(leads=lambda: leader == 1)]

@@ -1,4 +1,4 @@
-"""Whatever happens to any write, or to the watch, the end is the same: nothing lost, nothing twice, no quota over."""
+"""After a failure of any write, or of the watch, the end is the same: nothing lost, nothing twice, no quota over."""
 
 import pytest
 
@@ -35,7 +35,7 @@ async def test_a_fault_at_every_write_changes_nothing_in_the_end(name: str) -> N
         assert len(manager.writer) == 0
 
 
-async def test_an_answer_lost_at_any_write_changes_nothing_in_the_end() -> None:
+async def test_a_response_lost_at_any_write_changes_nothing_in_the_end() -> None:
     async with running_scheduling_harness() as harness:
         manager = await started_manager(harness)
         expected = await LifecycleScenario(harness, "clean").play()
@@ -48,7 +48,7 @@ async def test_an_answer_lost_at_any_write_changes_nothing_in_the_end() -> None:
             assert len(manager.writer) == 0
 
 
-async def test_a_server_that_fails_for_a_long_time_is_asked_again_until_it_answers() -> None:
+async def test_requests_to_a_server_that_fails_for_a_long_time_are_repeated_until_one_succeeds() -> None:
     async with running_scheduling_harness() as harness:
         manager = await started_manager(harness)
         expected = await LifecycleScenario(harness, "clean").play()

@@ -1,4 +1,4 @@
-"""Whatever happens to a write or a manager, a failed node is listed once, and nothing is lost (TAS-105, TAS-106)."""
+"""After a failure of any write or manager, a failed node is listed once, and nothing is lost (TAS-105, TAS-106)."""
 
 from contextlib import AsyncExitStack
 

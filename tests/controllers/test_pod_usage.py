@@ -1,4 +1,4 @@
-"""What a running pod uses of its node (TAS-27), and sums of it that stay right whatever happens (TAS-28)."""
+"""The usage of a node by a running pod (TAS-27), and sums of it that stay right after any event (TAS-28)."""
 
 import json
 import tracemalloc
@@ -48,7 +48,7 @@ def test_an_init_container_counts_where_it_needs_more() -> None:
     assert amounts(spec) == {"cpu": 3000, "memory": 2**30, "pods": 1}
 
 
-def test_a_sidecar_runs_beside_the_containers() -> None:
+def test_a_sidecar_is_counted_together_with_the_containers() -> None:
     sidecar = {**container("s", cpu="250m"), "restartPolicy": "Always"}
     assert amounts({"containers": [container(cpu="1")], "initContainers": [sidecar]}) == {"cpu": 1250, "pods": 1}
 

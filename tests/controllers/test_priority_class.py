@@ -40,7 +40,7 @@ async def test_a_class_that_comes_later_reaches_the_workloads_that_name_it() -> 
         await harness.wait_for(lambda found: found["spec"]["priority"] == 7, "Workload", "w")
 
 
-async def test_a_class_that_goes_changes_nothing() -> None:
+async def test_the_deletion_of_a_class_changes_nothing() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_workload_priority_class("c", 1), of_class("w"))
         await harness.advance(3)

@@ -1,4 +1,4 @@
-"""Mistakes in objects: told where they are, borne quietly, and nobody else's trouble."""
+"""Mistakes in objects: reported on the object, without errors in the log, and without effect on others."""
 
 import pytest
 
@@ -45,7 +45,7 @@ async def test_a_queue_with_a_missing_flavor_admits_nothing_and_others_go_on() -
 
 
 @pytest.mark.parametrize("cpu", ABSURD)
-async def test_a_workload_that_asks_for_too_much_is_told_so_and_others_go_on(cpu: str) -> None:
+async def test_a_workload_with_excessive_requests_is_reported_and_others_are_admitted(cpu: str) -> None:
     async with running_manager_harness() as harness:
         await beside_another(harness)
         await harness.create(make_workload("w", "l", cpu))
@@ -53,7 +53,7 @@ async def test_a_workload_that_asks_for_too_much_is_told_so_and_others_go_on(cpu
         await harness.wait_for(lambda q: workload_counts(q) == (1, 1, 1), "ClusterQueue", "good")
 
 
-async def test_a_quota_beyond_all_bounds_is_borne() -> None:
+async def test_a_quota_beyond_all_bounds_causes_no_errors() -> None:
     async with running_manager_harness() as harness:
         await beside_another(harness)
         await harness.create(
@@ -63,7 +63,7 @@ async def test_a_quota_beyond_all_bounds_is_borne() -> None:
         await all_is_well(harness)
 
 
-async def test_a_queue_with_more_flavors_than_a_status_may_list_tells_the_first_of_them() -> None:
+async def test_a_status_with_too_many_flavors_lists_the_first_of_them() -> None:
     async with running_manager_harness() as harness:
         names = [f"f{number}" for number in range(70)]
         await harness.create(*map(make_resource_flavor, names))
@@ -74,7 +74,7 @@ async def test_a_queue_with_more_flavors_than_a_status_may_list_tells_the_first_
             assert len(found["status"]["flavorsUsage"]) == 64
 
 
-async def test_mistakes_cost_no_writes_once_they_are_told() -> None:
+async def test_mistakes_cost_no_writes_once_they_are_reported() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_cluster_queue("bad", flavors="nowhere"), make_local_queue("lost", "bad"), make_workload("w", "lost")

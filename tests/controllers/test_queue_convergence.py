@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: when all is quiet, every status says what is, and nothing is left to write."""
+"""After any events in any order: when all is quiet, every status is right, and nothing is left to write."""
 
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
@@ -34,8 +34,8 @@ STEPS = st.one_of(
 )
 
 
-class Hands:
-    """Users who do this and that, and take a refusal for an answer."""
+class RandomUsers:
+    """Users who make random changes, some of which are rejected."""
 
     def __init__(self, harness: ManagerHarness) -> None:
         self._home = harness
@@ -93,9 +93,9 @@ def _objects(what: str, name: str) -> Object:
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], phases=UNSHRUNK)
 @given(st.lists(STEPS, min_size=4, max_size=14), st.booleans())
-async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: bool) -> None:
+async def test_in_the_end_every_status_is_right(steps: list[Step], hurried: bool) -> None:
     async with running_manager_harness() as harness:
-        hands = Hands(harness)
+        hands = RandomUsers(harness)
         for what in ("flavor", "queue", "way"):
             await hands.do(("toggle", what, "b"))
         for step in steps:
@@ -107,7 +107,7 @@ async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: 
                 assert keeper.desired(found) == found
 
 
-async def test_nothing_is_let_go_by_caches_that_are_not_live() -> None:
+async def test_nothing_is_released_before_the_caches_are_synced() -> None:
     async with running_manager_harness(controllers=running_leader_controllers) as harness:
         await harness.create(make_resource_flavor("f"))
         await harness.advance(3)

@@ -1,4 +1,4 @@
-"""What Prometheus is told of queues and cohorts (API-143, API-144)."""
+"""The Prometheus metrics of queues and cohorts (API-143, API-144)."""
 
 from math import inf
 
@@ -35,7 +35,7 @@ async def busy(harness: ManagerHarness) -> None:
     await harness.advance(3)
 
 
-def told(gauge: Gauge, label: str, *values: str, **labels: str) -> list[float | None]:
+def gauge_values(gauge: Gauge, label: str, *values: str, **labels: str) -> list[float | None]:
     """The values of a gauge for several values of one label."""
     return [gauge.value(**{label: value}, **labels) for value in values]
 
@@ -44,7 +44,7 @@ async def test_workloads_are_counted_per_queue() -> None:
     async with running_manager_harness(EVERYTHING) as harness:
         await busy(harness)
         for series, labels in ((harness.context.metrics, Q), (harness.context.metrics.local_queue, L)):
-            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
+            assert gauge_values(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
             assert series.reserving_active_workloads.value(**labels) == 2
             assert series.admitted_active_workloads.value(**labels) == 2
             assert series.finished_workloads.value(**labels) == 0
@@ -52,14 +52,14 @@ async def test_workloads_are_counted_per_queue() -> None:
         await harness.advance(20)
         for series, labels in ((harness.context.metrics, Q), (harness.context.metrics.local_queue, L)):
             assert series.finished_workloads.value(**labels) == 1
-            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 0]
+            assert gauge_values(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 0]
 
 
-async def test_those_who_wait_are_told_by_kind_and_by_what_they_ask_for() -> None:
+async def test_pending_workloads_are_counted_by_state_and_by_requested_resource() -> None:
     async with running_manager_harness(EVERYTHING) as harness:
         await busy(harness)
         metrics = harness.context.metrics
-        assert told(metrics.pending_scheduling_hashes, "status", "active", "inadmissible", **Q) == [0, 1]
+        assert gauge_values(metrics.pending_scheduling_hashes, "status", "active", "inadmissible", **Q) == [0, 1]
         assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) == 1.5
         reason = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
         assert metrics.unadmitted_workloads.value(**reason, **Q) == 1
@@ -78,15 +78,27 @@ async def test_a_queue_has_one_status() -> None:
     async with running_manager_harness(EVERYTHING) as harness:
         await busy(harness)
         metrics = harness.context.metrics
-        assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [0, 1, 0]
-        assert told(metrics.local_queue.status, "active", "True", "False", "Unknown", **L) == [1, 0, 0]
+        assert gauge_values(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [
+            0,
+            1,
+            0,
+        ]
+        assert gauge_values(metrics.local_queue.status, "active", "True", "False", "Unknown", **L) == [1, 0, 0]
         await harness.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "Hold"}})
         await harness.advance(3)
-        assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [1, 0, 0]
-        assert told(metrics.local_queue.status, "active", "True", "False", "Unknown", **L) == [0, 1, 0]
+        assert gauge_values(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [
+            1,
+            0,
+            0,
+        ]
+        assert gauge_values(metrics.local_queue.status, "active", "True", "False", "Unknown", **L) == [0, 1, 0]
         await harness.delete("ClusterQueue", "q")
         await harness.advance(3)
-        assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [0, 0, 1]
+        assert gauge_values(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [
+            0,
+            0,
+            1,
+        ]
 
 
 @pytest.mark.parametrize("stop", ["Hold", "HoldAndDrain"])
@@ -99,7 +111,7 @@ async def test_all_that_waits_in_an_inactive_queue_is_inadmissible(stop: str) ->
         await harness.create(*(make_workload(name, "l", "1") for name in "ab"))
         await harness.advance(20)
         for series, labels in ((harness.context.metrics, Q), (harness.context.metrics.local_queue, L)):
-            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
+            assert gauge_values(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
 
 
 async def test_all_that_waits_in_a_queue_that_is_being_deleted_is_inadmissible() -> None:
@@ -114,7 +126,7 @@ async def test_all_that_waits_in_a_queue_that_is_being_deleted_is_inadmissible()
         await harness.advance(20)
         assert harness.context.metrics.cluster_queue_status.value(status="terminating", **Q) == 1
         for series, labels in ((harness.context.metrics, Q), (harness.context.metrics.local_queue, L)):
-            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
+            assert gauge_values(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
 
 
 async def test_all_that_waits_in_a_queue_without_its_flavor_is_inadmissible() -> None:
@@ -123,7 +135,7 @@ async def test_all_that_waits_in_a_queue_without_its_flavor_is_inadmissible() ->
         await harness.create(make_cluster_queue("q"), make_local_queue("l", "q"), make_workload("a", "l", "1"))
         await harness.advance(20)
         for series, labels in ((harness.context.metrics, Q), (harness.context.metrics.local_queue, L)):
-            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
+            assert gauge_values(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
 
 
 async def test_shares_are_not_rounded() -> None:
@@ -139,7 +151,7 @@ async def test_shares_are_not_rounded() -> None:
         assert share == pytest.approx(1000 / 3)
 
 
-async def test_a_cohort_that_is_only_named_as_a_parent_is_told_of() -> None:
+async def test_a_cohort_that_is_only_named_as_a_parent_has_gauges() -> None:
     """API-144"""
     async with running_manager_harness(EVERYTHING) as harness:
         await harness.create(make_cohort("c", parentName="above"))
@@ -148,7 +160,7 @@ async def test_a_cohort_that_is_only_named_as_a_parent_is_told_of() -> None:
         assert harness.context.metrics.cohort.info.value(**labels) == 1
 
 
-async def test_quota_and_use_are_told_in_whole_units() -> None:
+async def test_quota_and_usage_are_in_whole_units() -> None:
     async with running_manager_harness(EVERYTHING) as harness:
         await busy(harness)
         metrics = harness.context.metrics
@@ -191,7 +203,7 @@ async def test_cohorts_sum_up_what_is_below_them() -> None:
         assert metrics.cluster_queue_info.value(parent_cohort="c", root_cohort="c", **Q) == 1
 
 
-async def test_a_cohort_that_is_only_named_has_its_sums_until_nobody_names_it() -> None:
+async def test_an_implicit_cohort_has_its_sums_until_its_last_reference_is_gone() -> None:
     async with running_manager_harness(EVERYTHING) as harness:
         await harness.create(make_resource_flavor(), make_cluster_queue("q", cohortName="c"))
         await harness.advance(3)
@@ -220,7 +232,7 @@ async def test_the_series_of_a_cohort_end_with_it_though_queues_still_name_it() 
         assert metrics.subtree_quota.value(cohort="c", **F) == 4
 
 
-async def test_who_is_gone_has_no_series() -> None:
+async def test_deleted_objects_have_no_series() -> None:
     async with running_manager_harness(EVERYTHING) as harness:
         await harness.create(
             make_resource_flavor(),

@@ -40,12 +40,12 @@ async def looks_at(events: list[float], strain: ServerLoad | None = None) -> lis
     return looks
 
 
-async def test_the_first_event_is_told_within_a_moment() -> None:
+async def test_the_first_event_is_written_within_a_moment() -> None:
     (look,) = await looks_at([5.0])
     assert look - 5.0 < BATCH_SECONDS + 0.06
 
 
-async def test_many_events_make_one_look_a_second() -> None:
+async def test_many_events_result_in_one_reconciliation_a_second() -> None:
     looks = await looks_at([number / 100 for number in range(300)])
     assert len(looks) <= 5
 
@@ -58,14 +58,14 @@ def strained(seconds: float) -> ServerLoad:
     return strain
 
 
-async def test_a_busy_server_is_told_less_often() -> None:
+async def test_statuses_of_a_busy_server_are_written_less_often() -> None:
     looks = await looks_at([number / 100 for number in range(900)], strained(1.5 * IDLE_SECONDS))
     assert all(later - earlier > 2.25 * INTERVAL - 0.1 for earlier, later in pairwise(looks))
     assert len(looks) >= 3
 
 
 async def looks_at_many(number: int, strain: ServerLoad, seconds: int) -> list[float]:
-    """How long each look at one of many objects that always move comes after the one before."""
+    """The intervals between reconciliations of one of many objects that change all the time."""
     clock = VirtualClock()
     queue: WorkQueue[int] = WorkQueue(clock)
     pace, last, distances = UpdateThrottle(queue, clock, strain), dict.fromkeys(range(number), 0.0), []
@@ -82,7 +82,7 @@ async def looks_at_many(number: int, strain: ServerLoad, seconds: int) -> list[f
     return distances[number:]
 
 
-async def test_the_more_objects_move_the_less_often_a_busy_server_is_told_of_each() -> None:
+async def test_the_more_objects_change_the_less_often_each_is_written_on_a_busy_server() -> None:
     busy = strained(1.5 * IDLE_SECONDS)
     few, many = [await looks_at_many(number, busy, 60) for number in (UNTHROTTLED_OBJECTS, 4 * UNTHROTTLED_OBJECTS)]
     assert max(few) < 2.25 * INTERVAL + 0.3
@@ -90,11 +90,11 @@ async def test_the_more_objects_move_the_less_often_a_busy_server_is_told_of_eac
     assert len(many) < 1.75 * len(few)
 
 
-async def test_however_many_move_a_server_at_ease_is_told_of_each_within_a_second() -> None:
+async def test_on_an_idle_server_each_change_is_written_within_a_second() -> None:
     assert max(await looks_at_many(300, ServerLoad(), 5)) < INTERVAL + 0.3
 
 
-async def test_nobody_waits_for_longer_than_a_minute() -> None:
+async def test_no_write_waits_for_longer_than_a_minute() -> None:
     assert 0 < max(await looks_at_many(300, strained(10), 150)) < MAX_SLOWDOWN * INTERVAL + 0.3
 
 
@@ -110,7 +110,7 @@ def test_strain_stays_within_bounds_and_passes(answers: list[float]) -> None:
 
 
 @given(st.lists(st.floats(0, 6), min_size=1, max_size=12).map(sorted))
-async def test_every_event_is_followed_by_a_look_within_a_second_and_looks_keep_their_distance(
+async def test_every_event_is_followed_by_a_reconciliation_within_a_second_and_these_keep_their_distance(
     events: list[float],
 ) -> None:
     looks = await looks_at(events)

@@ -1,4 +1,4 @@
-"""How the scheduler shares its time: a tenth for turns, the rest for everybody else."""
+"""How the scheduler shares its time: a tenth for scheduling runs, the rest for other controllers."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ import pytest
 from kohort.controllers.scheduling.scheduler import MAX_PAUSE, PAUSE_FACTOR, QueueScheduler
 
 
-class Watched:
-    """A clock of which a cycle takes as long as the test says, and which keeps note of sleeps."""
+class CycleClock:
+    """A clock on which a cycle takes the time that the test sets, and which records sleeps."""
 
     def __init__(self, cycle: float) -> None:
         self.time = 0.0
@@ -28,8 +28,8 @@ class Watched:
         await asyncio.sleep(0)
 
 
-def world_of(clock: Watched) -> Any:
-    """A world in which a turn is one cycle that decides nothing."""
+def world_of(clock: CycleClock) -> Any:
+    """A controller context in which a run is one cycle without decisions."""
 
     def cycles(_: Callable[[], datetime]) -> Iterator[Any]:
         clock.time += clock.cycle
@@ -48,8 +48,8 @@ def world_of(clock: Watched) -> Any:
 @pytest.mark.parametrize(
     ("cycle", "rest"), [(0.001, 0.001 * PAUSE_FACTOR), (0.01, 0.01 * PAUSE_FACTOR), (1.0, MAX_PAUSE)]
 )
-async def test_after_a_turn_comes_a_rest_that_fits_it(cycle: float, rest: float) -> None:
-    clock = Watched(cycle)
+async def test_the_pause_after_a_run_is_proportional_to_it(cycle: float, rest: float) -> None:
+    clock = CycleClock(cycle)
     turns = asyncio.create_task(QueueScheduler(world_of(clock), SimpleNamespace()).run())  # type: ignore[arg-type]
     while not clock.slept:
         await asyncio.sleep(0)

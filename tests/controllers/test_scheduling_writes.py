@@ -50,7 +50,7 @@ async def test_an_admission_is_one_write_of_nothing_but_the_status() -> None:
         ]
 
 
-async def test_a_workload_that_must_wait_is_told_so_once() -> None:
+async def test_the_reason_why_a_workload_is_pending_is_written_once() -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)
@@ -64,7 +64,7 @@ async def test_a_workload_that_must_wait_is_told_so_once() -> None:
         assert [each["type"] for each in await harness.events("ExceedsMaxQuota")] == ["Warning"]
 
 
-async def test_who_is_admitted_within_a_second_is_never_told_to_wait() -> None:
+async def test_a_workload_admitted_within_a_second_never_gets_a_pending_reason() -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)
@@ -85,7 +85,7 @@ async def test_other_words_for_the_same_reason_are_written_seldom() -> None:
         await harness.create(make_workload("full", "lq", "8"))
         await harness.wait_for(has_conditions(Admitted="True"), "Workload", "full")
         await harness.create(make_workload("w", "lq", "8"))
-        told = await harness.wait_for(has_conditions(QuotaReserved="False"), "Workload", "w")
+        pending = await harness.wait_for(has_conditions(QuotaReserved="False"), "Workload", "w")
         for cpu in ("9", "10", "11", "12"):
             quota = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]
             await harness.merge(
@@ -96,11 +96,11 @@ async def test_other_words_for_the_same_reason_are_written_seldom() -> None:
         await harness.advance(10)
         assert len(manager.transport.written("w")) == 2
         now = await harness.get("Workload", "w")
-        assert "8 more needed" in message(told)
+        assert "8 more needed" in message(pending)
         assert "4 more needed" in message(now)
 
 
-async def test_a_decision_that_still_holds_is_written_on_top_of_what_somebody_else_wrote() -> None:
+async def test_a_decision_that_still_holds_is_written_after_a_conflict() -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)
@@ -169,7 +169,7 @@ async def test_an_admission_of_what_was_deleted_meanwhile_leaves_no_quota_behind
         assert set(manager.context.engine.store.queues["q"].holders) == {ObjectKey("default", "x")}
 
 
-async def test_what_was_decided_for_a_former_life_takes_nothing_from_the_next() -> None:
+async def test_a_decision_for_a_former_uid_takes_nothing_from_the_next() -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)
@@ -186,7 +186,7 @@ async def test_what_was_decided_for_a_former_life_takes_nothing_from_the_next() 
         assert reserved_cpus(await harness.workloads(), "q") == 2
 
 
-async def test_an_admission_that_the_server_refuses_stands_aside_for_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_admission_rejected_by_the_server_is_retried_after_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)
@@ -203,7 +203,7 @@ async def test_an_admission_that_the_server_refuses_stands_aside_for_a_minute(ca
         await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w")
 
 
-async def test_a_preempted_workload_gives_way_when_its_job_has_stopped_and_returns_after() -> None:
+async def test_a_preempted_workload_releases_quota_when_its_job_has_stopped_and_returns_after() -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness, **PREEMPTING)
@@ -259,7 +259,7 @@ async def test_many_admissions_are_written_at_once() -> None:
         assert len(manager.transport.writes) == 60
 
 
-async def test_a_busy_server_hears_later_why_somebody_waits() -> None:
+async def test_pending_reasons_are_written_later_on_a_busy_server() -> None:
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)
@@ -272,8 +272,8 @@ async def test_a_busy_server_hears_later_why_somebody_waits() -> None:
         assert conditions_of(await harness.get("Workload", "w"))["QuotaReserved"] == ("False", "ExceedsMaxQuota")
 
 
-async def test_the_engine_knows_nothing_of_who_has_finished_and_nobody_waits_for_him() -> None:
-    """However many have been, figures are counted over those who are."""
+async def test_finished_workloads_are_not_in_the_engine_and_do_not_block_others() -> None:
+    """However many have finished, usage is counted over existing workloads."""
     async with running_scheduling_harness() as harness:
         manager = await harness.start()
         await opened(harness)

@@ -1,4 +1,4 @@
-"""A Workload's life as the controller leads it: checks, stops, pauses, limits, the end, and relatives (API-120…133)."""
+"""The lifecycle of a Workload in its controller: checks, stops, requeues, limits, end, and relatives (API-120…133)."""
 
 from typing import Any
 
@@ -60,16 +60,16 @@ async def test_a_workload_with_a_check_is_reserved_first_and_admitted_when_the_c
         await harness.set_check("w", "c", "Ready")
         await harness.wait_for(has_conditions(Admitted="True"), "Workload", "w")
         await harness.advance(1)
-        (told,) = await harness.events("Admitted")
-        assert f"wait time since reservation was {waited}s" in told["note"]
-        assert told["reportingController"] == "kueue-workload-controller"
+        (event,) = await harness.events("Admitted")
+        assert f"wait time since reservation was {waited}s" in event["note"]
+        assert event["reportingController"] == "kueue-workload-controller"
         assert (
             manager.context.metrics.admission_checks_wait_time_seconds.count(cluster_queue="q", priority_class="") == 1
         )
         assert len(manager.transport.writes) <= 3
 
 
-async def test_a_check_that_says_retry_has_the_workload_evicted_and_queued_again_after_its_pause() -> None:
+async def test_a_check_in_state_retry_evicts_the_workload_and_requeues_it_after_its_delay() -> None:
     async with running_scheduling_harness() as harness:
         await harness.start()
         await opened(harness, **admission_checks("c"))
@@ -114,7 +114,7 @@ async def test_a_deactivated_workload_comes_back_when_it_is_activated() -> None:
         await harness.wait_for(has_conditions(Admitted="True", Requeued="True"), "Workload", "w")
 
 
-async def test_a_queue_that_drains_evicts_and_one_that_goes_on_takes_back() -> None:
+async def test_a_draining_queue_evicts_and_a_resumed_one_admits_again() -> None:
     async with running_scheduling_harness() as harness:
         await harness.start()
         await opened(harness)
@@ -129,7 +129,7 @@ async def test_a_queue_that_drains_evicts_and_one_that_goes_on_takes_back() -> N
         await harness.wait_for(has_conditions(Admitted="True", Requeued="True"), "Workload", "w")
 
 
-async def test_a_workload_says_which_queue_is_missing_until_it_comes() -> None:
+async def test_a_workload_names_its_missing_queue_until_it_exists() -> None:
     async with running_scheduling_harness() as harness:
         await harness.start()
         await harness.create_active(make_resource_flavor())
@@ -179,7 +179,7 @@ async def test_a_workload_that_used_its_time_up_is_given_up() -> None:
         assert conditions_of(over)["Evicted"][1] == "DeactivatedDueToMaximumExecutionTimeExceeded"
 
 
-async def test_a_finished_workload_goes_when_its_time_is_over_and_its_quota_at_once() -> None:
+async def test_a_finished_workload_is_deleted_after_its_retention_and_releases_quota_at_once() -> None:
     kept = ObjectRetentionPolicies(workloads=WorkloadRetention(after_finished="10s"))
     settings = ManagerSettings(Configuration(object_retention_policies=kept))
     async with running_scheduling_harness(settings) as harness:

@@ -44,7 +44,7 @@ def workload(name: str, pods: Json) -> bytes:
     return json.dumps(found).encode()
 
 
-class Leader:
+class LeaderCaches:
     """All that keeps jobs and Workloads in memory for long."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Leader:
 
 def cost(number_of_templates: int, annotations: Json, **spec: Json) -> int:
     """Bytes per job, of jobs with so many different templates."""
-    leader = Leader()
+    leader = LeaderCaches()
     leader.see(JOBS, template(JOBS, {}))
     tracemalloc.start()
     try:
