@@ -1,4 +1,4 @@
-"""What a pending queue must do, said as plainly as can be: one dict, sorted anew for every question."""
+"""The behavior of a pending queue in its simplest form: one dict, sorted for every query."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

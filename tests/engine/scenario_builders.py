@@ -89,7 +89,7 @@ class ScenarioBuilder(ScenarioRunner):
     def running(
         self, name: str, size: Json, queue: str = "q", flavor: str = "f", cluster_queue: str = "", **facts: Json
     ) -> None:
-        """An admitted workload; later lines are newer, unless `at` says otherwise."""
+        """An admitted workload; later lines are newer, unless `at` states otherwise."""
         manifest = self.workload(name, size, queue, **facts)
         (pod_set,) = manifest["spec"]["podSets"]
         requests = pod_set["template"]["spec"]["containers"][0]["resources"]["requests"]
@@ -138,27 +138,27 @@ class ScenarioBuilder(ScenarioRunner):
 
     @property
     def reserved(self) -> list[str]:
-        """Who got quota in the last step, in order."""
+        """Workloads that got quota in the last step, in order."""
         return [each.workload.name for each in self.decisions if isinstance(each, Reserve)]
 
     @property
     def evicted(self) -> dict[str, str]:
-        """Who was preempted in the last step, and why they could be."""
+        """Workloads preempted in the last step, with the reasons."""
         return {each.workload.name: each.reason for each in self.decisions if isinstance(each, Evict)}
 
     @property
     def waiting(self) -> dict[str, KeepPending]:
-        """Who was looked at in the last step and waits."""
+        """Workloads evaluated in the last step that stay pending."""
         return {each.workload.name: each for each in self.decisions if isinstance(each, KeepPending)}
 
     def turn(self) -> "ScenarioBuilder":
-        """Forget the last decisions and run to rest."""
+        """Drop the last decisions and run to rest."""
         self.decisions = []
         self.schedule()
         return self
 
     def once(self) -> "ScenarioBuilder":
-        """Forget the last decisions and run one cycle."""
+        """Drop the last decisions and run one cycle."""
         self.decisions = []
         self.cycle()
         return self

@@ -1,7 +1,7 @@
 """Random scenarios in the JSON form of `engine.scenario`: trees, queues, jobs, and what happens to them.
 
-An author remembers what it has put up, so that every step speaks of things that exist and every manifest is one that an
-API server takes. It picks by whatever it is given: a strategy's draw, a stateful machine's data, a seeded generator.
+A generator records what it has created, so that every step refers to existing objects and every manifest is one that an
+API server accepts. It picks by any source: a strategy's draw, a stateful machine's data, a seeded generator.
 """
 
 from collections.abc import Callable, Sequence
@@ -150,7 +150,7 @@ def layout_of(spec: Json) -> Layout:
 
 
 def preemption(pick: Pick) -> Json:
-    """Whom the workloads of a queue may preempt (SCH-603)."""
+    """The candidates that workloads of a queue may preempt (SCH-603)."""
     reclaim = pick(["Never", "LowerPriority", "Any", "Any"])
     policies: Json = {
         "withinClusterQueue": pick(["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
@@ -289,7 +289,7 @@ class ScenarioGenerator:
         return [{"put": self._workload(pick)}]
 
     def submit_alike(self, pick: Pick) -> list[Json]:
-        """Several jobs wait that only their names and ages tell apart."""
+        """Several pending jobs that differ only in name and age."""
         first = self._workload(pick)
         others = [self._born(pick, first["spec"], first["metadata"]["namespace"]) for _ in range(pick([1, 2, 3, 4]))]
         return [{"put": each} for each in (first, *others)]
@@ -381,7 +381,7 @@ class ScenarioGenerator:
         return self._put_queue(manifest("ClusterQueue", name, {**spec, "resourceGroups": groups}))
 
     def move_queue(self, pick: Pick) -> list[Json]:
-        """A queue goes to another cohort, with new quotas since limits may come and go (SCH-403)."""
+        """A queue moves to another cohort, with new quotas since limits may be added and removed (SCH-403)."""
         return self._put_queue(self._queue(pick, self._some_queue(pick), self._some_cohort(pick)))
 
     def stop_queue(self, pick: Pick) -> list[Json]:
@@ -391,7 +391,7 @@ class ScenarioGenerator:
         return self._put_queue(manifest("ClusterQueue", name, spec))
 
     def delete_queue(self, pick: Pick) -> list[Json]:
-        """A queue goes, but never the last one."""
+        """A queue is deleted, but never the last one."""
         if len(self.queues) < 2:
             return []
         name = self._some_queue(pick)
@@ -427,7 +427,7 @@ class ScenarioGenerator:
         return [{"put": self.cohorts[name]}]
 
     def delete_cohort(self, pick: Pick) -> list[Json]:
-        """A Cohort object goes; the cohort stays as long as it is named (SCH-401)."""
+        """A Cohort object is deleted; the cohort stays as long as it is named (SCH-401)."""
         explicit = [name for name, each in self.cohorts.items() if each is not None]
         if not explicit:
             return []

@@ -46,16 +46,16 @@ def cores(number: int) -> dict[str, int]:
 
 
 class TestDecay:
-    def test_half_is_forgotten_in_a_half_life(self) -> None:
+    def test_usage_halves_after_one_half_life(self) -> None:
         """SCH-801"""
         assert decay(600 * SECOND, 600 * SECOND) == 0.5
         assert decay(300 * SECOND, 600 * SECOND) == pytest.approx(0.2928932188)
 
-    def test_without_a_half_life_nothing_is(self) -> None:
+    def test_without_a_half_life_usage_does_not_decay(self) -> None:
         """SCH-801"""
         assert decay(300 * SECOND, 0) == 0
 
-    def test_the_configuration_gives_the_times(self) -> None:
+    def test_the_configuration_sets_the_times(self) -> None:
         settings = AdmissionFairSharing(usage_half_life_time="10m", resource_weights={"cpu": 2.0})
         assert rules_of(settings) == HistoryRules(10 * MINUTE, 5 * MINUTE, {"cpu": 2.0})
 
@@ -87,14 +87,14 @@ class TestSampling:
         accounts.sample(A, {}, minutes(20))
         assert consumed(accounts) == {"cpu": "2"}
 
-    def test_a_clock_that_went_back_forgets_nothing(self) -> None:
+    def test_a_clock_that_went_back_keeps_the_usage(self) -> None:
         """SCH-803: seconds since the last update, at least 0"""
         accounts = history(a="8")
         accounts.charge(A, W1, cores(1), minutes(0))
         accounts.sample(A, cores(100), minutes(-10))
         assert consumed(accounts) == {"cpu": "8"}
 
-    def test_without_a_half_life_everything_is_forgotten(self) -> None:
+    def test_without_a_half_life_no_usage_is_kept(self) -> None:
         """SCH-803"""
         accounts = history(HistoryRules(half_life=0, interval=5 * MINUTE), a="8")
         accounts.sample(A, cores(4), minutes(5))
@@ -115,7 +115,7 @@ class TestSampling:
 
     @given(st.integers(0, 10**24), st.floats(0, 1, exclude_max=True))
     def test_products_are_exact_up_to_the_billionth(self, amount: int, factor: float) -> None:
-        """SCH-803: with the factor as its decimals say"""
+        """SCH-803: with the factor exactly as its decimals"""
         assert scaled({"r": amount}, factor) == {"r": int(amount * Fraction(repr(factor)))}
 
 
@@ -165,7 +165,7 @@ class TestPenalties:
         assert accounts.usage_of(A) == 10.0
         assert not accounts.settle(A, W1, {}, minutes(1))
 
-    def test_without_a_half_life_there_are_none(self) -> None:
+    def test_without_a_half_life_usage_is_zero(self) -> None:
         """SCH-801, SCH-805"""
         accounts = history(HistoryRules(half_life=0, interval=5 * MINUTE), a="0")
         accounts.charge(A, W1, cores(8), minutes(0))
@@ -227,14 +227,14 @@ class TestAccounts:
         assert consumed(accounts) == {"cpu": "5"}
 
     def test_open_with_zero_where_nothing_was_known(self) -> None:
-        """SCH-807: never from live usage"""
+        """SCH-807: never from current usage"""
         accounts = history()
         accounts.sample(A, cores(4), minutes(60))
         assert consumed(accounts) == {"cpu": "0"}
         accounts.sample(A, cores(4), minutes(70))
         assert consumed(accounts) == {"cpu": "2"}
 
-    def test_the_status_says_when_it_was_last_updated(self) -> None:
+    def test_the_status_has_the_time_of_the_last_update(self) -> None:
         """SCH-807"""
         accounts = history(a="10")
         accounts.sample(A, {}, minutes(5))
@@ -258,14 +258,14 @@ class TestOrder:
         [("10", 1, "2", "b1"), ("10", 10, "2", "a1"), ("0", 0, "100", "b1")],
         ids=["usage goes before priority", "a weight divides usage", "weight 0 comes last"],
     )
-    def test_less_usage_goes_first(self, used_by_a: str, weight_of_a: int, used_by_b: str, head: str) -> None:
+    def test_less_usage_comes_first(self, used_by_a: str, weight_of_a: int, used_by_b: str, head: str) -> None:
         """SCH-212, G31"""
         accounts = history(a=used_by_a, b=used_by_b)
         accounts.set_weight(A, weight_of_a)
         queue = fair_queue(accounts, of_a("a1", priority=100), of_b("b1"))
         assert popped(queue) == head
 
-    def test_an_admission_makes_way_for_others(self) -> None:
+    def test_an_admission_moves_the_queue_back(self) -> None:
         """SCH-805, SCH-231, G31"""
         accounts = history(a="0", b="2")
         queue = fair_queue(accounts, of_a("a1"), of_a("a2"), of_b("b1"))

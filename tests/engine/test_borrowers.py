@@ -1,4 +1,4 @@
-"""Every cohort knows which of its children borrow, whatever happened to use and quotas (SCH-433, SCH-611)."""
+"""Every cohort has the set of its children that borrow, after any changes of usage and quotas (SCH-433, SCH-611)."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ steps = st.one_of(
 
 
 def borrowing(cohort: CohortNode, fr: FlavorResource) -> set[str]:
-    """The answer by looking at every child."""
+    """The result computed from every child."""
 
     def is_beyond(node: HierarchyNode) -> bool:
         return fr in node.cells and not node.cells[fr].is_within_nominal
@@ -31,7 +31,7 @@ def borrowing(cohort: CohortNode, fr: FlavorResource) -> set[str]:
 
 
 @given(st.lists(steps, max_size=30))
-def test_a_cohort_knows_who_uses_more_than_it_has(script: list[tuple[str, str, object, object]]) -> None:
+def test_a_cohort_lists_the_children_that_borrow(script: list[tuple[str, str, object, object]]) -> None:
     forest = Hierarchy()
     forest.set_cohort("L", "R", {CPU: Quota(2, None, 1)})
     forest.set_cohort("M", "R", {})

@@ -26,7 +26,7 @@ def test_what_is_claimed_adds_to_what_is_requested(play: ScenarioBuilder) -> Non
     play.engine.apply(claimed(3), play.now)
     assert play.turn().reserved == []
     play.engine.apply(claimed(2), play.now)
-    assert play.turn().reserved == ["w"], "another count gives it another look"
+    assert play.turn().reserved == ["w"], "another count reactivates it"
 
 
 def test_what_is_claimed_survives_another_state_of_the_workload(play: ScenarioBuilder) -> None:
@@ -46,7 +46,7 @@ def test_a_new_workload_of_the_same_name_claims_nothing(play: ScenarioBuilder) -
     assert play.turn().reserved == ["w"]
 
 
-def test_claims_of_a_workload_that_is_not_there_are_nobodys(play: ScenarioBuilder) -> None:
+def test_claims_of_a_missing_workload_are_ignored(play: ScenarioBuilder) -> None:
     play.engine.apply(claimed(3), play.now)
     play.submit("w", 2)
     assert play.turn().reserved == ["w"]

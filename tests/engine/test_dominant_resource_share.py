@@ -59,7 +59,7 @@ class TestRatio:
         assert share_of(tree.cohorts["R"]).ratio == 0
 
 
-def test_whoever_is_over_its_quota_borrows_even_where_nothing_can_be_lent() -> None:
+def test_a_queue_over_its_quota_borrows_even_where_nothing_can_be_lent() -> None:
     """SCH-702: as after all quotas were taken away."""
     tree = forest(a={CPU: 0}, b={CPU: 0})
     tree.queues["a"].cells[CPU].use(3)
@@ -79,7 +79,7 @@ def test_a_cohort_does_not_borrow_what_its_members_borrow_of_each_other() -> Non
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 9), st.integers(-5, 5)), max_size=12))
-def test_where_nobody_competes_fair_sharing_changes_nothing(arrivals: list[tuple[str, int, int]]) -> None:
+def test_without_competition_fair_sharing_changes_nothing(arrivals: list[tuple[str, int, int]]) -> None:
     """SCH-710: quota, flavors and the admission of a head alone are the same."""
     runs = [run(None, arrivals), run(FAIR_SHARING, arrivals)]
     assert runs[0] == runs[1]
@@ -100,7 +100,7 @@ def run(configuration: Json, arrivals: list[tuple[str, int, int]]) -> list[Json]
 
 
 def test_the_incoming_workload_counts_in_its_own_share() -> None:
-    """SCH-721: with what it asks for, the preemptor would have borrowed as much as its victim."""
+    """SCH-721: with its requests, the preemptor would have borrowed as much as its victim."""
     play = ScenarioBuilder(configured({"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}))
     play.queue("lender", 4)
     play.queue("a", 0, preemption={"reclaimWithinCohort": "Any"})

@@ -44,7 +44,7 @@ def used(play: ScenarioBuilder, queue: str = "q") -> int:
 
 
 def echo(play: ScenarioBuilder, key: ObjectKey) -> None:
-    """The API shows the workload once more, with a label that matters to nobody."""
+    """The API shows the workload once more, with a label without a meaning."""
     workload = play.workloads[key]
     seen = replace(workload, metadata=replace(workload.metadata, labels={"seen": "again"}))
     play.engine.apply(ObjectUpserted(seen), play.now)
@@ -66,7 +66,7 @@ def test_the_decision_names_the_slice_to_end_and_it_ends_by_it() -> None:
     assert used(stage) == 9
 
 
-def test_a_workload_that_replaces_nothing_names_nobody() -> None:
+def test_a_workload_that_replaces_nothing_names_no_slice() -> None:
     """SCH-1104."""
     stage = play()
     stage.submit("plain", 1)
@@ -85,7 +85,7 @@ def test_the_older_slice_runs_while_its_replacement_waits() -> None:
 
 
 class TestBetweenDecisionAndEnd:
-    """The quota is counted once, whatever is seen in between."""
+    """The quota is counted once, for any states seen in between."""
 
     def decided(self) -> ScenarioBuilder:
         """The new slice was decided on, and nothing is written yet."""
@@ -112,13 +112,13 @@ class TestBetweenDecisionAndEnd:
         assert stage.turn().reserved == ["s2"]
         assert used(stage) == 9
 
-    def test_when_the_new_slice_goes_the_older_one_runs_on(self) -> None:
+    def test_when_the_new_slice_is_deleted_the_older_one_continues(self) -> None:
         """SCH-1105."""
         stage = self.decided()
         stage.engine.apply(ObjectDeleted("Workload", S2), stage.now)
         assert used(stage) == 7
 
-    def test_when_the_older_one_goes_nothing_is_left_of_it(self) -> None:
+    def test_when_the_older_slice_is_deleted_nothing_is_left_of_it(self) -> None:
         """SCH-1104."""
         stage = self.decided()
         stage.engine.apply(ObjectDeleted("Workload", S1), stage.now)
@@ -127,7 +127,7 @@ class TestBetweenDecisionAndEnd:
 
 
 def test_a_slice_in_another_queue_is_not_taken_over() -> None:
-    """SCH-1103: it asks for all that it needs, and the older one holds what it has until the job side ends it."""
+    """SCH-1103: it requests all that it needs, and the older one holds its quota until the job side ends it."""
     stage = play()
     stage.queue("p", 10)
     grow(stage, 5, queue="p")

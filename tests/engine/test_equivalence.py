@@ -1,4 +1,4 @@
-"""Workloads are equivalent when no decision can tell them apart (SCH-250)."""
+"""Workloads are equivalent when all decisions about them are equal (SCH-250)."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def of(**spec: Json) -> str:
     return hashed(workload({"name": "main", "count": 2, "template": template(container({"cpu": "1"}), **spec)}))
 
 
-def test_a_limit_that_stands_for_a_request_is_as_good_as_one() -> None:
+def test_a_limit_used_as_request_is_equivalent_to_a_request() -> None:
     """SCH-122: pods count as they would be created."""
     limited = {"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}
     asking = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
@@ -55,7 +55,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("other", DIFFERENT.values(), ids=DIFFERENT.keys())
-def test_what_a_workload_asks_for_makes_a_difference(other: str) -> None:
+def test_different_requests_give_different_hashes(other: str) -> None:
     """SCH-250"""
     assert other != hashed(workload(pod_set({"cpu": "1"})))
 
@@ -102,7 +102,7 @@ def test_labels_images_and_names_of_the_template_make_none() -> None:
     assert hashed(workload({"name": "main", "count": 2, "template": labelled})) == of()
 
 
-def test_reclaimed_pods_count_as_if_they_had_never_been_asked_for() -> None:
+def test_reclaimed_pods_count_as_if_they_had_never_been_requested() -> None:
     """SCH-250: the effective count"""
     reclaimed = workload(pod_set({"cpu": "1"}, count=3), reclaimablePods=[{"name": "main", "count": 1}])
     assert hashed(reclaimed) == hashed(workload(pod_set({"cpu": "1"}, count=2)))

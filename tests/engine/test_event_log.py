@@ -1,4 +1,4 @@
-"""A recorded run replays to the same decisions, and a damaged log is answered with the line to look at."""
+"""A recorded run replays to the same decisions, and a damaged log is reported with the number of the line."""
 
 from dataclasses import fields
 from datetime import datetime, timedelta
@@ -132,7 +132,7 @@ def test_a_recorded_run_replays_to_the_same_decisions_byte_for_byte(scenario: Js
 
 
 class TestEveryStep:
-    """What goes into a log comes out of it."""
+    """What is written to a log is read from it."""
 
     @pytest.mark.parametrize(
         "event",
@@ -168,7 +168,7 @@ class TestEveryStep:
         else:
             assert entry.event == event
 
-    def test_turns_to_the_microsecond(self) -> None:
+    def test_runs_to_the_microsecond(self) -> None:
         tape = RecordingEngine()
         late = DAWN + timedelta(microseconds=1)
         tape.recorder.schedule(DAWN)
@@ -190,7 +190,7 @@ class TestEveryStep:
             Evict(W, "InClusterQueue", ObjectKey("ns", "p"), "/R/q", "/R/b"),
             Migrate(W, ObjectKey("ns", "v")),
             EvictForFailedNodes(W, ("n1", "n2")),
-            KeepUnplaced(W, "no node has room"),
+            KeepUnplaced(W, "no node has capacity"),
             KeepPending(W, "WaitingForQuota", "2 more needed", RequeueReason.NO_FIT),
             KeepPending(W, "PendingEvaluation", "", RequeueReason.GENERIC),
         ]
@@ -209,7 +209,7 @@ class TestEveryStep:
 
 
 class StubEngine(Engine):
-    """An engine that hears nothing and decides what it was told to."""
+    """An engine that receives no events and returns given decisions."""
 
     def __init__(self, decisions: list[Decision] | None = None) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ def test_a_log_survives_its_file(tmp_path: Path) -> None:
         assert decompress_lines(file.read_bytes(), name) == [HEADER, TURN]
 
 
-def test_a_compressed_log_may_be_written_in_several_goes() -> None:
+def test_a_compressed_log_may_be_written_in_several_parts() -> None:
     content = compress_lines([HEADER], "log.gz") + compress_lines([TURN, TURN], "log.gz")
     assert decompress_lines(content, "log.gz") == [HEADER, TURN, TURN]
 
@@ -319,8 +319,8 @@ def test_a_log_must_begin_with_its_header(lines: list[bytes], problem: str) -> N
 
 @pytest.mark.parametrize("version", [1, VERSION + 1])
 @pytest.mark.parametrize(("read", "log"), [(read_events, "kohort-events"), (read_decisions, "kohort-decisions")])
-def test_a_log_of_another_version_is_answered_in_one_line(read: Any, log: str, version: int) -> None:
-    header = msgspec.json.encode({"log": log, "version": version, "moods": ["whatever came later"]})
+def test_a_log_of_another_version_is_reported_in_one_line(read: Any, log: str, version: int) -> None:
+    header = msgspec.json.encode({"log": log, "version": version, "moods": ["from a later release"]})
     with pytest.raises(DocumentError) as caught:
         read([header + b"\n", TURN], "run.jsonl")
     assert str(caught.value) == (
@@ -330,10 +330,10 @@ def test_a_log_of_another_version_is_answered_in_one_line(read: Any, log: str, v
 
 
 class TestSettings:
-    """A log replays by itself, whatever the defaults of the release that reads it."""
+    """A log replays by itself, independently of the defaults of the release that reads it."""
 
     def test_all_of_them_are_in_the_header(self) -> None:
-        """Whoever changes what this line says raises the version of the log."""
+        """A change of the contents of this line raises the version of the log."""
         few = EngineSettings(FeatureGates(frozenset({Gate.PartialAdmission})))
         assert VERSION == 4
         assert events_header(few) == (

@@ -1,4 +1,4 @@
-"""What the engine is told may come in any order, twice, or late: nothing is lost, and nobody waits for nothing."""
+"""Events may come in any order, twice, or late: nothing is lost, and nothing waits in vain."""
 
 from typing import Any
 
@@ -47,10 +47,10 @@ def multikueue_check(name: str) -> Json:
     }
 
 
-class TestAnotherLook:
-    """Whatever may have made room gives everything parked in the tree another look (SCH-260, SCH-261)."""
+class TestReactivation:
+    """Every event that may have freed quota reactivates all inadmissible workloads of the tree (SCH-260, SCH-261)."""
 
-    def test_when_a_neighbour_gets_more_quota(self, play: ScenarioBuilder) -> None:
+    def test_when_another_queue_of_the_cohort_gets_more_quota(self, play: ScenarioBuilder) -> None:
         play.queue("a", 4)
         play.queue("b", 4)
         play.submit("w", 10, "a")
@@ -77,7 +77,7 @@ class TestAnotherLook:
         play.cohort("L")
         assert play.turn().reserved == ["w"]
 
-    def test_when_the_cohort_above_goes(self, play: ScenarioBuilder) -> None:
+    def test_when_the_parent_cohort_is_deleted(self, play: ScenarioBuilder) -> None:
         play.cohort("R", 0)
         play.cohort("L", parent="R")
         play.queue("a", 4, cohort="L")
@@ -88,7 +88,7 @@ class TestAnotherLook:
         play.delete({"kind": "Cohort", "name": "L"})
         assert play.turn().reserved == ["w"]
 
-    def test_when_one_check_too_many_goes(self, play: ScenarioBuilder) -> None:
+    def test_when_a_surplus_check_is_removed(self, play: ScenarioBuilder) -> None:
         """MK-3, SCH-1051: two MultiKueue checks keep a queue from admitting."""
         for name in ("one", "two"):
             play.put(multikueue_check(name))
@@ -106,7 +106,7 @@ class TestAnotherLook:
         play.flavor("f")
         assert play.turn().reserved == ["w"]
 
-    def test_when_somebody_who_runs_becomes_less_important(self, play: ScenarioBuilder) -> None:
+    def test_when_an_admitted_workload_gets_a_lower_priority(self, play: ScenarioBuilder) -> None:
         play.queue("q", 4, **LOWER)
         play.running("x", 4, priority=1)
         play.submit("w", 4, priority=1)
@@ -133,7 +133,7 @@ class TestOrder:
         assert play.turn().reserved == []
         assert list(play.engine.store.queues["q"].holders) == [ObjectKey("ns", "x")]
 
-    def test_a_queue_that_comes_back_finds_everybody(self, play: ScenarioBuilder) -> None:
+    def test_a_recreated_queue_has_all_its_workloads(self, play: ScenarioBuilder) -> None:
         play.queue("q", 4)
         play.running("x", 4)
         play.submit("w", 4)
@@ -154,11 +154,11 @@ class TestOrder:
         "kind", ["Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Namespace"]
     )
     def test_what_was_never_there_may_go(self, play: ScenarioBuilder, kind: str) -> None:
-        play.engine.apply(ObjectDeleted(kind, ObjectKey("ns", "nobody")), play.now)
+        play.engine.apply(ObjectDeleted(kind, ObjectKey("ns", "missing")), play.now)
         assert check(play.engine) == []
 
-    def test_a_namesake_is_somebody_else(self, play: ScenarioBuilder) -> None:
-        """A watch may tell of a deletion and a creation as one change; the UID tells them apart."""
+    def test_another_uid_under_the_same_name_is_another_object(self, play: ScenarioBuilder) -> None:
+        """A watch may report a deletion and a creation as one change; the UID distinguishes them."""
         play.queue("q", 4)
         play.running("x", 4)
         play.submit("x", 2)
@@ -193,8 +193,8 @@ class TestFailedWrites:
         assert play.turn().reserved == []
 
 
-class TestCircles:
-    """Cohorts whose parents run in a circle take no part until somebody breaks it (SCH-402)."""
+class TestCohortCycles:
+    """Cohorts whose parents form a cycle are excluded until the cycle is broken (SCH-402)."""
 
     @pytest.fixture
     def circle(self, play: ScenarioBuilder) -> ScenarioBuilder:
@@ -203,7 +203,7 @@ class TestCircles:
         play.queue("q", 8, cohort="A")
         return play
 
-    def test_a_holder_of_what_no_cohort_knew_does_no_harm(self, circle: ScenarioBuilder) -> None:
+    def test_a_holder_of_uncovered_usage_does_no_harm(self, circle: ScenarioBuilder) -> None:
         circle.running("x", 4, flavor="new")
         circle.submit("w", 4)
         assert circle.turn().reserved == []
@@ -227,7 +227,7 @@ class TestCircles:
 
 
 def test_a_status_of_the_local_queue_leaves_the_queue_as_it_is(play: ScenarioBuilder) -> None:
-    """SCH-240: a preemptor stays sticky whatever is written about its LocalQueue."""
+    """SCH-240: a preemptor stays sticky after any changes of its LocalQueue."""
     play.queue("q", 4, **LOWER)
     play.running("low", 4)
     play.submit("preemptor", 4, priority=1)

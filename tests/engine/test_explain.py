@@ -1,4 +1,4 @@
-"""Explaining workloads: state, what is missing where, whether preemption helps, and that asking changes nothing."""
+"""Explaining workloads: state, what is missing where, whether preemption helps, and that it changes nothing."""
 
 from collections import Counter, deque
 from datetime import datetime, timedelta
@@ -63,10 +63,10 @@ class TestStates:
     """SCH-201, SCH-363: where a workload is, and the reason and message of its condition."""
 
     def test_unknown(self) -> None:
-        explanation = ask(ScenarioBuilder(), "nobody")
+        explanation = ask(ScenarioBuilder(), "missing")
         assert (explanation.state, explanation_lines(explanation)) == (
             WorkloadPhase.UNKNOWN,
-            ["ns/nobody does not exist."],
+            ["ns/missing does not exist."],
         )
 
     def test_admitted(self) -> None:
@@ -121,7 +121,7 @@ class TestStates:
             ),
         ],
     )
-    def test_no_way_into_a_queue(self, arrange: str, state: WorkloadPhase, reason: str, message: str) -> None:
+    def test_no_queue_to_enter(self, arrange: str, state: WorkloadPhase, reason: str, message: str) -> None:
         play = one_queue()
         play.submit("w", 4)
         match arrange:
@@ -170,10 +170,10 @@ class TestStates:
         assert (explanation.reason, explanation.message) == play.pending_reason("w")
 
 
-class TestStanding:
-    """SCH-212: who comes first."""
+class TestPosition:
+    """SCH-212: the order of pending workloads."""
 
-    def test_who_is_ahead(self) -> None:
+    def test_workloads_ahead_are_named(self) -> None:
         play = one_queue()
         play.put(local_queue("other"))
         for number in range(4):
@@ -195,7 +195,7 @@ class TestStanding:
         play.submit("w", 1)
         assert explanation_lines(ask(play, "w")) == ["ns/w fits in queue q, in flavor f, and goes next."]
 
-    def test_a_strict_queue_lets_nobody_pass(self) -> None:
+    def test_a_strict_fifo_queue_does_not_skip_its_head(self) -> None:
         """SCH-238."""
         play = one_queue(queueingStrategy="StrictFIFO")
         play.running("r", 4)
@@ -205,7 +205,7 @@ class TestStanding:
         assert first_line(play, "small") == "ns/small fits in queue q, but the queue is strict and ns/big goes first."
         assert remedies(ask(play, "small")) == (AwaitTurn(1),)
 
-    def test_room_does_not_help_before_its_turn_in_a_strict_queue(self) -> None:
+    def test_free_quota_does_not_help_behind_the_head_of_a_strict_fifo_queue(self) -> None:
         play = one_queue(queueingStrategy="StrictFIFO")
         play.running("r", 8)
         play.submit("first", 4)
@@ -215,12 +215,12 @@ class TestStanding:
         assert isinstance(quota, MoreQuota)
 
 
-class TestRivals:
+class TestOtherHeads:
     """SCH-337, SCH-340: heads of other queues that go first."""
 
     @pytest.fixture
     def play(self) -> ScenarioBuilder:
-        """Queue a keeps two cores for its head, which waits for four; b would have room for two of them."""
+        """Queue a keeps two cores for its head, which waits for four; b could use two of them."""
         play = ScenarioBuilder()
         play.queue("a", 4, queueingStrategy="StrictFIFO", **LOWER)
         play.queue("b", 0)
@@ -229,7 +229,9 @@ class TestRivals:
         play.submit("small", 2, "b")
         return play.turn()
 
-    def test_who_would_fit_is_told_for_whom_room_is_kept(self, play: ScenarioBuilder) -> None:
+    def test_a_workload_that_would_fit_is_reported_with_the_workload_that_quota_is_kept_for(
+        self, play: ScenarioBuilder
+    ) -> None:
         explanation = ask(play, "small")
         assert explanation.evaluation is not None
         assert (explanation.evaluation.mode, explanation.evaluation.is_admitted) == (FitMode.FIT, False)
@@ -239,15 +241,15 @@ class TestRivals:
         assert remedies(explanation) == (AwaitOtherHeads((ObjectKey("ns", "large"),)),)
         assert explanation.message == "Workload no longer fits after processing another workload"
 
-    def test_without_them_it_goes_next(self, play: ScenarioBuilder) -> None:
+    def test_without_them_it_is_next(self, play: ScenarioBuilder) -> None:
         play.delete({"kind": "Workload", "namespace": "ns", "name": "large"})
         assert first_line(play, "small") == "ns/small fits in queue b, in flavor f, and goes next."
 
 
-class TestLack:
+class TestShortage:
     """SCH-520 to SCH-548: what is missing, of which flavor, at which node."""
 
-    def test_room_in_the_cohort(self) -> None:
+    def test_free_quota_in_the_cohort(self) -> None:
         play = ScenarioBuilder()
         play.queue("a", 9, bl=6)
         play.queue("b", 12, ll=4)
@@ -370,7 +372,7 @@ class TestLack:
         play.submit("w", 1, count=10, min_count=3)
         assert first_line(play, "w").startswith("ns/w waits to start with fewer pods: insufficient quota for cpu")
 
-    def test_everybody_waits_for_pods(self) -> None:
+    def test_all_workloads_wait_for_pods_ready(self) -> None:
         """SCH-1035."""
         play = ScenarioBuilder(configured({"waitForPodsReady": {"blockAdmission": True}}))
         play.queue("q", 10)
@@ -380,14 +382,14 @@ class TestLack:
 
 
 class TestPreemption:
-    """Whether preemption helps, whom it hits, or which rule says no (SCH-601 to SCH-634, SCH-720 to SCH-726)."""
+    """Whether preemption helps, the victims, or the rule that prevents it (SCH-601 to SCH-634, SCH-720 to SCH-726)."""
 
     def test_it_is_not_needed(self) -> None:
         play = one_queue()
         play.submit("w", 1)
         assert help_for(play, "w") is PreemptionOutlook.NOT_NEEDED
 
-    def test_it_is_possible_then_under_way(self) -> None:
+    def test_it_is_possible_then_in_progress(self) -> None:
         play = one_queue(**LOWER)
         play.running("low", 10)
         play.submit("high", 10, priority=1)
@@ -409,7 +411,7 @@ class TestPreemption:
         assert help_for(play, "high") is PreemptionOutlook.OFF
         assert explanation_lines(ask(play, "high"))[-1] == "Preemption can't help: the policies of queue q forbid it."
 
-    def test_those_who_hold_it_rank_too_high(self) -> None:
+    def test_the_workloads_that_hold_it_rank_too_high(self) -> None:
         play = one_queue(**LOWER)
         play.running("x", 5, priority=7)
         play.running("y", 5, priority=9)
@@ -420,7 +422,7 @@ class TestPreemption:
             " its own is 7)."
         )
 
-    def test_those_who_may_go_hold_too_little(self) -> None:
+    def test_the_candidates_hold_too_little(self) -> None:
         play = one_queue(**LOWER)
         play.running("x", 8, priority=7)
         play.running("y", 2, priority=0)
@@ -435,7 +437,7 @@ class TestPreemption:
         play.submit("w", 2, "a")
         assert help_for(play, "w") is PreemptionOutlook.OFF
 
-    def test_those_who_use_it_are_in_a_stopped_queue(self) -> None:
+    def test_the_workloads_that_use_it_are_in_a_stopped_queue(self) -> None:
         """SCH-1052."""
         play = ScenarioBuilder()
         play.queue("a", 4, **RECLAIM)
@@ -551,7 +553,7 @@ class TestWouldFit:
 
     @given(scenarios(most_steps=15), st.data())
     @settings(max_examples=20)
-    def test_it_is_what_explain_says_once_submitted(self, scenario: Json, data: st.DataObject) -> None:
+    def test_it_equals_explain_after_submission(self, scenario: Json, data: st.DataObject) -> None:
         stage = played(scenario)
         known = [each for each in stage.workloads.values() if each.spec.queue_name]
         model = data.draw(st.sampled_from(known)) if known else None
@@ -571,11 +573,11 @@ class TestWouldFit:
             assert (foreseen.reason, foreseen.message) == (seen.reason, seen.message)
 
 
-# Asking changes nothing
+# Explaining changes nothing
 
 
 def bring_up_to_date(engine: Engine) -> None:
-    """Sums and orders are set when somebody asks; that they are is no disturbance."""
+    """Sums and orders are computed on demand; computing them is no change."""
     engine.store.hierarchy.refresh()
     for pending in engine.store.pending.values():
         pending.first(1)
@@ -583,7 +585,7 @@ def bring_up_to_date(engine: Engine) -> None:
 
 @given(scenarios(most_steps=20))
 @settings(max_examples=20)
-def test_asking_leaves_the_engine_as_it_was(scenario: Json) -> None:
+def test_explain_leaves_the_engine_as_it_was(scenario: Json) -> None:
     stage = played(scenario)
     bring_up_to_date(stage.engine)
     before = picture(stage.engine)
@@ -593,7 +595,7 @@ def test_asking_leaves_the_engine_as_it_was(scenario: Json) -> None:
 
 @given(scenarios(most_steps=20))
 @settings(max_examples=15)
-def test_asking_after_every_step_changes_no_decision(scenario: Json) -> None:
+def test_explain_after_every_step_changes_no_decision(scenario: Json) -> None:
     quiet, curious = played({**scenario, "steps": []}), played({**scenario, "steps": []})
     for step in scenario["steps"]:
         quiet.perform(step)
@@ -604,7 +606,7 @@ def test_asking_after_every_step_changes_no_decision(scenario: Json) -> None:
 
 @given(scenarios(most_steps=20))
 @settings(max_examples=20)
-def test_a_lone_head_gets_the_very_answer_that_was_foreseen(scenario: Json) -> None:
+def test_a_single_head_gets_exactly_the_explained_assignment(scenario: Json) -> None:
     """SCH-313, SCH-333 to SCH-339: where no other head of the tree interferes."""
     stage = played(scenario)
     fresh = {key for key, each in stage.engine.store.workloads.items() if each.progress is None}
@@ -634,10 +636,10 @@ def test_everything_can_be_put_in_few_words_and_in_json(scenario: Json) -> None:
     stage = played(scenario)
     for key in stage.engine.store.workloads:
         explanation = stage.engine.explain(key, stage.now)
-        told = explanation_lines(explanation)
-        assert 1 <= len(told) <= 6
-        assert told[0].startswith(str(key))
-        assert all(line.endswith(".") and ".." not in line for line in told)
+        lines = explanation_lines(explanation)
+        assert 1 <= len(lines) <= 6
+        assert lines[0].startswith(str(key))
+        assert all(line.endswith(".") and ".." not in line for line in lines)
         assert msgspec.json.encode(explanation)
         assert isinstance(remedies(explanation), tuple)
 
@@ -672,7 +674,7 @@ def tree_of(engine: Engine, key: ObjectKey) -> str:
 
 
 CACHES = {"_answers", "_listing", "_merged", "laps", "settings", "rules"}
-"""What only remembers answers, or can't change."""
+"""Caches of results, and what can't change."""
 SETS = {"borrowers"}
 """What is the same in any order."""
 
@@ -683,7 +685,7 @@ def picture(engine: Engine) -> list[Any]:
     waiting: deque[Any] = deque()
     rows: list[Any] = []
 
-    def told(thing: Any) -> Any:
+    def lines(thing: Any) -> Any:
         if thing is None or isinstance(thing, (int, str, float, bytes, datetime, Enum)):
             return thing
         if isinstance(thing, msgspec.Struct) or callable(thing):
@@ -693,17 +695,17 @@ def picture(engine: Engine) -> list[Any]:
             waiting.append(thing)
         return "see", numbers[id(thing)]
 
-    told(engine)
+    lines(engine)
     while waiting:
         thing = waiting.popleft()
         if isinstance(thing, dict):
-            rows.append([(told(key), told(value)) for key, value in thing.items()])
+            rows.append([(lines(key), lines(value)) for key, value in thing.items()])
         elif isinstance(thing, set | frozenset):
             rows.append(sorted(map(str, thing)))
         elif isinstance(thing, list | tuple | deque):
-            rows.append([told(each) for each in thing])
+            rows.append([lines(each) for each in thing])
         else:
-            rows.append((type(thing).__name__, [(name, told(value)) for name, value in members(thing)]))
+            rows.append((type(thing).__name__, [(name, lines(value)) for name, value in members(thing)]))
     return rows
 
 

@@ -1,7 +1,7 @@
-"""Laws of explaining: whatever is said to let a workload in does so when it is done, and who is told no has no way in.
+"""Laws of explaining: a remedy that is reported admits the workload, and where none is reported there is none.
 
-Each law plays a random world to rest, asks about everybody who waits, does what the answer says to a copy of that
-world, and looks at what the engine then decides.
+Each law runs a random scenario to rest, explains every pending workload, applies the remedy to a copy of that
+engine, and checks what it then decides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 Json = Any
 WAITING = frozenset({WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE})
-WHATEVER_THE_RANK = frozenset({PreemptionOutlook.OFF, PreemptionOutlook.NO_CANDIDATES, PreemptionOutlook.POINTLESS})
+INDEPENDENT_OF_RANK = frozenset({PreemptionOutlook.OFF, PreemptionOutlook.NO_CANDIDATES, PreemptionOutlook.POINTLESS})
 HIGHEST = 1000
 MOST_TURNS = 10
 EXAMPLES = 25
@@ -43,7 +43,7 @@ WORLDS = scenarios(most_steps=15)
 
 
 def at_rest(scenario: Json) -> ScenarioRunner:
-    """The world after a turn that left nothing to move; jobs of the evicted have not stopped yet."""
+    """The engine after a run that left nothing to change; jobs of evicted workloads have not stopped yet."""
     stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     stage.play(scenario)
     stage.conflicts.clear()
@@ -55,7 +55,7 @@ def at_rest(scenario: Json) -> ScenarioRunner:
 
 
 def asked(stage: ScenarioRunner) -> dict[ObjectKey, Explanation]:
-    """What is said of everybody who waits in a queue."""
+    """Explanations of all pending workloads of a queue."""
     found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.store.workloads}
     return {key: each for key, each in found.items() if each.state in WAITING and each.evaluation is not None}
 
@@ -71,7 +71,7 @@ def let_go(stage: ScenarioRunner, key: ObjectKey) -> None:
 
 
 def left_alone(stage: ScenarioRunner, key: ObjectKey) -> None:
-    """Nobody else waits; it comes anew, so that it gets a look."""
+    """No other workload is pending; it is created anew, so that it is evaluated."""
     thing = stage.workloads[key]
     for other, record in list(stage.engine.store.workloads.items()):
         if other == key or not record.has_quota:
@@ -84,15 +84,15 @@ def reserved(stage: ScenarioRunner) -> set[ObjectKey]:
     return {each.workload for each in stage.schedule() if isinstance(each, Reserve)}
 
 
-# Who fits
+# Workloads that fit
 
 
 @given(WORLDS)
 @settings(max_examples=EXAMPLES)
-def test_at_rest_nobody_fits_whose_turn_it_is(scenario: Json) -> None:
-    """SCH-302, SCH-337, SCH-340: who is told to go next would have gone, were no other head before it.
+def test_at_rest_no_head_fits(scenario: Json) -> None:
+    """SCH-302, SCH-337, SCH-340: a workload reported as next would have been admitted as the only head.
 
-    Who was parked by a search that went on behind a flavor with room is told to wait for another look (SCH-550).
+    A workload made inadmissible by a search that continued after a fitting flavor waits for reactivation (SCH-550).
     """
     stage = at_rest(scenario)
     for key, explanation in asked(stage).items():
@@ -103,7 +103,7 @@ def test_at_rest_nobody_fits_whose_turn_it_is(scenario: Json) -> None:
 
 
 def ahead_and_active(stage: ScenarioRunner, key: ObjectKey, explanation: Explanation) -> bool:
-    """Whether somebody is ahead who stays there: an active one, or anybody in a strict queue."""
+    """Whether a workload that stays is ahead: an active one, or any in a strict queue."""
     assert explanation.standing is not None
     pending = stage.engine.store.pending[explanation.cluster_queue]
     first = pending.first(explanation.standing.ahead)
@@ -112,7 +112,9 @@ def ahead_and_active(stage: ScenarioRunner, key: ObjectKey, explanation: Explana
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: Json, data: st.DataObject) -> None:
+def test_a_workload_that_only_waits_for_others_is_admitted_once_nothing_is_ahead(
+    scenario: Json, data: st.DataObject
+) -> None:
     """SCH-212, SCH-238."""
     found = asked_about_one(scenario, data)
     if found is None or not any(isinstance(each, AwaitTurn) for each in remedies(found[1])):
@@ -129,7 +131,7 @@ def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: 
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_who_yields_to_others_is_admitted_without_them(scenario: Json, data: st.DataObject) -> None:
+def test_a_workload_that_yields_to_others_is_admitted_without_them(scenario: Json, data: st.DataObject) -> None:
     """SCH-337, SCH-340."""
     found = asked_about_one(scenario, data)
     if found is None or not any(isinstance(each, AwaitOtherHeads) for each in remedies(found[1])):
@@ -139,23 +141,23 @@ def test_who_yields_to_others_is_admitted_without_them(scenario: Json, data: st.
     assert explanation.workload in reserved(stage)
 
 
-# Who lacks something
+# Workloads with shortages
 
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_room_where_it_is_said_to_lack_makes_the_flavor_fit(scenario: Json, data: st.DataObject) -> None:
-    """SCH-412, SCH-431: quota added at every node told, be it nominal, borrowable or lent."""
+def test_quota_at_the_reported_shortage_makes_the_flavor_fit(scenario: Json, data: st.DataObject) -> None:
+    """SCH-412, SCH-431: quota added at every reported node, be it nominal, borrowable or lent."""
     found = asked_about_one(scenario, data)
     if found is None:
         return
     _, explanation = found
     for remedy in remedies(explanation):
         if isinstance(remedy, MoreQuota):
-            makes_room(at_rest(scenario), explanation, remedy)
+            frees_quota(at_rest(scenario), explanation, remedy)
 
 
-def makes_room(stage: ScenarioRunner, explanation: Explanation, remedy: MoreQuota) -> None:
+def frees_quota(stage: ScenarioRunner, explanation: Explanation, remedy: MoreQuota) -> None:
     for shortage in remedy.shortages:
         add_quota(stage.engine, shortage, explanation.cluster_queue)
     after = stage.engine.explain(explanation.workload, stage.now)
@@ -175,7 +177,7 @@ def makes_room(stage: ScenarioRunner, explanation: Explanation, remedy: MoreQuot
 
 
 def chosen_before(pod_set: str, explanation: Explanation) -> list[tuple[int, Mapping[str, str]]]:
-    """Size and flavors of the pod sets up to one, whose own flavors are left out: their choice goes on from there."""
+    """Size and flavors of the pod sets up to one, whose own flavors are left out: their search continues from there."""
     assert explanation.evaluation is not None
     found = explanation.evaluation.pod_sets
     place = [each.name for each in found].index(pod_set)
@@ -214,28 +216,30 @@ def raise_limits(
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_a_preemption_said_to_be_possible_is_carried_out_and_lets_it_in(scenario: Json, data: st.DataObject) -> None:
-    """SCH-601 to SCH-634, SCH-720 to SCH-726: at its turn it hits just those told, and their end lets it in."""
+def test_a_preemption_reported_as_possible_admits_the_workload(scenario: Json, data: st.DataObject) -> None:
+    """SCH-601 to SCH-634, SCH-720 to SCH-726: as head it preempts just the reported ones, and their end admits it."""
     found = asked_about_one(scenario, data)
     if found is None:
         return
     stage, explanation = found
     evaluation = explanation.evaluation
-    told = next((each for each in remedies(explanation) if isinstance(each, AwaitPreemption | AwaitVictims)), None)
-    if told is None or evaluation is None:
+    by_preemption = next(
+        (each for each in remedies(explanation) if isinstance(each, AwaitPreemption | AwaitVictims)), None
+    )
+    if by_preemption is None or evaluation is None:
         return
     left_alone(stage, explanation.workload)
     stage.decisions = []
     evicted = {each.workload for each in stage.schedule() if isinstance(each, Evict)}
-    assert evicted == {each.workload for each in told.victims if not each.is_leaving}
-    for victim in told.victims:
+    assert evicted == {each.workload for each in by_preemption.victims if not each.is_leaving}
+    for victim in by_preemption.victims:
         let_go(stage, victim.workload)
     assert (explanation.workload in reserved(stage)) == (not evaluation.in_vain)
 
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_a_higher_priority_changes_what_is_said_of_rank_and_helps_where_nothing_else_says_no(
+def test_a_higher_priority_changes_the_reported_rank_and_helps_where_nothing_else_prevents_it(
     scenario: Json, data: st.DataObject
 ) -> None:
     """SCH-603, SCH-613."""
@@ -249,17 +253,17 @@ def test_a_higher_priority_changes_what_is_said_of_rank_and_helps_where_nothing_
     assert after is not None
     assert after.preemption.help is not PreemptionOutlook.PRIORITY
     shrinks = any(each.least < each.asked for each in after.pod_sets)
-    if found[1].evaluation.preemption.help in WHATEVER_THE_RANK and not shrinks:
-        assert after.preemption.help in {*WHATEVER_THE_RANK, PreemptionOutlook.BORROWING}
+    if found[1].evaluation.preemption.help in INDEPENDENT_OF_RANK and not shrinks:
+        assert after.preemption.help in {*INDEPENDENT_OF_RANK, PreemptionOutlook.BORROWING}
 
 
-# Who never gets in
+# Workloads that are never admitted
 
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_who_lacks_room_for_ever_is_told_and_nobody_else_is(scenario: Json, data: st.DataObject) -> None:
-    """SCH-412, SCH-504: with everybody else gone, whoever waits is admitted, unless told that nothing helps."""
+def test_a_shortage_is_reported_as_permanent_exactly_where_it_is(scenario: Json, data: st.DataObject) -> None:
+    """SCH-412, SCH-504: without all others a pending workload is admitted, unless reported as permanently short."""
     found = asked_about_one(scenario, data)
     if found is None:
         return
@@ -273,32 +277,32 @@ def test_who_lacks_room_for_ever_is_told_and_nobody_else_is(scenario: Json, data
     assert not (evaluation.never and evaluation.is_admitted)
     if evaluation.preemption.victims:
         return
-    says_never = ("can ever provide", "can't use any flavor", "can't start in", "even if nothing")
-    assert any(text in explanation_lines(explanation)[0] for text in says_never) == bool(evaluation.never)
+    permanent_texts = ("can ever provide", "can't use any flavor", "can't start in", "even if nothing")
+    assert any(text in explanation_lines(explanation)[0] for text in permanent_texts) == bool(evaluation.never)
 
 
-# Who is ahead
+# Workloads ahead
 
 
 @given(WORLDS)
 @settings(max_examples=EXAMPLES)
-def test_those_ahead_are_exactly_those_looked_at_before(scenario: Json) -> None:
-    """SCH-212, SCH-213, SCH-230: as long as no equals are passed over, which is a look at all of them (SCH-251)."""
-    stage = nobody_looked_at(scenario)
-    told = {key: each.standing for key, each in asked(stage).items()}
+def test_those_ahead_are_exactly_those_evaluated_before(scenario: Json) -> None:
+    """SCH-212, SCH-213, SCH-230: as long as no equivalents are skipped, which evaluates all of them (SCH-251)."""
+    stage = without_cycles(scenario)
+    by_preemption = {key: each.standing for key, each in asked(stage).items()}
     seen: dict[str, list[ObjectKey]] = {}
     for queue, key in looks(stage):
         before = seen.setdefault(queue, [])
         if key in before:
             continue
-        standing = told.get(key)
+        standing = by_preemption.get(key)
         if standing is not None:
             assert (standing.ahead, list(standing.first)) == (len(before), before[:NAMED_AHEAD])
         before.append(key)
 
 
-def nobody_looked_at(scenario: Json) -> ScenarioRunner:
-    """The world in which no turn was ever taken."""
+def without_cycles(scenario: Json) -> ScenarioRunner:
+    """The engine before its first run."""
     stage = ScenarioRunner(
         configured(scenario["configuration"], **{**scenario["gates"], "SchedulingEquivalenceHashing": False})
     )

@@ -1,4 +1,4 @@
-"""Which flavor each pod set gets, and in which words it is told when it gets none (SCH-501 to SCH-551)."""
+"""The flavor of each pod set, and the message where it gets none (SCH-501 to SCH-551)."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ WITHOUT_FUNGIBILITY = configured(FlavorFungibility=False, FlavorFungibilityPrese
 
 
 def asking(play: ScenarioBuilder, name: str, *pod_sets: Json, queue: str = "q", **facts: Json) -> None:
-    """A workload of several pod sets: each a name, its requests, and what else its spec says."""
+    """A workload of several pod sets: each a name, its requests, and the rest of its spec."""
     manifest = play.workload(name, 1, queue, **facts)
     manifest["spec"]["podSets"] = [pod_set(*each) for each in pod_sets]
     play.put(manifest)
@@ -50,7 +50,7 @@ class TestGroups:
 
     TOGETHER: Json = {"topologyRequest": {"podSetGroupName": "g"}}
 
-    def test_they_get_one_flavor_that_has_room_for_all_of_them(self) -> None:
+    def test_all_get_one_flavor_with_enough_quota_for_all_of_them(self) -> None:
         play = two_flavors(5, 10)
         asking(play, "w", ("a", {CPU: 3}, self.TOGETHER), ("b", {CPU: 3}, self.TOGETHER))
         play.turn()
@@ -62,7 +62,7 @@ class TestGroups:
         play.turn()
         assert flavors(play) == {"a": {CPU: "f1"}, "b": {CPU: "f2"}}
 
-    def test_each_member_keeps_what_it_asked_for(self) -> None:
+    def test_each_member_gets_flavors_for_its_own_resources(self) -> None:
         play = ScenarioBuilder()
         play.queue("q", groups=[group({"f": [quota(CPU, 5), quota(MEMORY, 5)]})])
         asking(play, "w", ("a", {CPU: 1}, self.TOGETHER), ("b", {MEMORY: 1}, self.TOGETHER))
@@ -71,7 +71,7 @@ class TestGroups:
 
 
 class TestFailing:
-    def test_after_a_pod_set_without_any_flavor_no_other_is_looked_at(self) -> None:
+    def test_after_a_pod_set_without_any_flavor_no_other_is_evaluated(self) -> None:
         """SCH-505, SCH-546"""
         play = two_flavors(2, 2)
         asking(play, "w", ("a", {CPU: 3}), ("b", {CPU: 9}))
@@ -79,7 +79,7 @@ class TestFailing:
         assert message.startswith("couldn't assign flavors to pod set a: ")
         assert "pod set b" not in message
 
-    def test_a_resource_that_the_queue_does_not_know(self) -> None:
+    def test_a_resource_that_the_queue_does_not_cover(self) -> None:
         """SCH-504, SCH-548"""
         play = two_flavors(2, 2)
         play.submit("w", {CPU: 1, "example.com/gpu": 1})
@@ -100,7 +100,7 @@ class TestFailing:
             "couldn't assign flavors to pod set main: flavor f1 not found, flavor f2 not found",
         )
 
-    def test_pod_sets_that_lack_room_are_all_told_their_reasons_in_alphabetical_order(self) -> None:
+    def test_the_reasons_of_all_pod_sets_that_do_not_fit_are_listed_alphabetically(self) -> None:
         """SCH-543, SCH-546: of all flavors that were tried, and nothing of the pod set that fits"""
         play = two_flavors(4, 4)
         play.running("r1", 4, flavor="f1")
@@ -112,7 +112,7 @@ class TestFailing:
             f"couldn't assign flavors to pod set c: {short} f1, 3 more needed, {short} f2, 1 more needed"
         )
 
-    def test_of_several_resource_groups_only_the_one_that_failed_is_told(self) -> None:
+    def test_of_several_resource_groups_only_the_failed_one_is_reported(self) -> None:
         """SCH-547, SCH-548: yet the reason is the gravest of all that were looked at"""
         play = ScenarioBuilder()
         play.queue(
@@ -128,7 +128,7 @@ class TestFailing:
             "couldn't assign flavors to pod set main: insufficient unused quota for memory in flavor m, 2 more needed"
         )
 
-    def test_a_selector_that_nobody_understands(self) -> None:
+    def test_an_invalid_node_selector(self) -> None:
         """SCH-513"""
         play = ScenarioBuilder()
         play.flavor("f", nodeLabels={"type": "spot"})
@@ -231,7 +231,7 @@ class TestScanning:
         play.turn()
         assert flavors(play) == {"main": {CPU: "f1"}}
 
-    def test_what_was_tried_before_is_told_with_the_admission(self) -> None:
+    def test_previously_tried_flavors_are_reported_with_the_admission(self) -> None:
         """SCH-354: in order of flavors, without those that simply fit"""
         play = ScenarioBuilder()
         quotas = {"z": [quota(CPU, 1)], "b": [quota(CPU, 0)], "y": [quota(CPU, 9)]}
@@ -245,8 +245,8 @@ class TestScanning:
             " requests (0) + current podset request (2) > maximum capacity (1))"
         )
 
-    def test_a_scan_remembers_the_state_of_its_queue(self) -> None:
-        """SCH-314, SCH-551: it goes on at the next flavor, and begins anew when quota of the queue changed"""
+    def test_a_scan_keeps_the_state_of_its_queue(self) -> None:
+        """SCH-314, SCH-551: it continues at the next flavor, and begins anew when quota of the queue changed"""
         play = two_flavors(4, 4, flavorFungibility={"whenCanPreempt": "MayStopSearch"})
         play.queue("rival", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 0)]})])
         workload = self.skipped(play)
@@ -256,7 +256,7 @@ class TestScanning:
         assert workload.progress.equivalence == workload.equivalence
 
     def skipped(self, play: ScenarioBuilder) -> Any:
-        """A workload that lost its first flavor to somebody of the same cycle."""
+        """A workload that lost its first flavor to another one of the same cycle."""
         play.submit("first", 4)
         play.submit("second", 4, "rival")
         assert play.once().reserved == ["first"]
@@ -272,8 +272,8 @@ class TestScanning:
         ({"whenCanPreempt": "MayStopSearch"}, 0),
     ],
 )
-def test_a_preference_needs_a_search_that_goes_on(fungibility: Json, problems: int) -> None:
-    """SCH-532: the assigner asks for the preference alone, so the API must not let it through without both policies."""
+def test_a_preference_needs_a_search_that_continues(fungibility: Json, problems: int) -> None:
+    """SCH-532: the assigner reads the preference only, so the API must reject it without both policies."""
     (rule,) = FlavorFungibility.schema_rules
     defaults = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
     assert rule.holds({**defaults, **fungibility}, None) is not bool(problems)

@@ -144,13 +144,13 @@ class TestG30:
         play.queue("b", 0, weight=1, **RECLAIM)
         return play
 
-    def test_it_takes_from_nobody(self, play: ScenarioBuilder) -> None:
+    def test_it_preempts_no_workload(self, play: ScenarioBuilder) -> None:
         play.running("b1", 5, "b")
         play.running("b2", 5, "b")
         play.submit("a1", 2, "a")
         assert play.turn().evicted == {}
 
-    def test_everybody_takes_from_it(self, play: ScenarioBuilder) -> None:
+    def test_the_others_preempt_its_workloads(self, play: ScenarioBuilder) -> None:
         play.running("a1", 5, "a")
         play.running("a2", 5, "a")
         play.submit("b1", 2, "b")

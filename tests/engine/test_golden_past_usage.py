@@ -35,7 +35,7 @@ def play() -> ScenarioBuilder:
 
 
 def order(play: ScenarioBuilder) -> list[str]:
-    """Who gets quota, one cycle after the other."""
+    """Workloads that get quota, one cycle after the other."""
     served: list[str] = []
     while True:
         names = play.once().reserved
@@ -69,7 +69,7 @@ def test_each_admission_costs_at_once(play: ScenarioBuilder) -> None:
     assert order(play) == ["A1", "B1", "A2"]
 
 
-def test_a_weight_of_zero_goes_last(play: ScenarioBuilder) -> None:
+def test_a_weight_of_zero_comes_last(play: ScenarioBuilder) -> None:
     local_queue(play, "A", 0, weight=0)
     local_queue(play, "B", 100)
     play.submit("a", 1, "A", priority=9)
@@ -78,7 +78,7 @@ def test_a_weight_of_zero_goes_last(play: ScenarioBuilder) -> None:
 
 
 @pytest.mark.parametrize(("minutes", "consumed"), [(5, 8.2426406), (10, 7)])
-def test_usage_is_sampled_and_forgotten(play: ScenarioBuilder, minutes: int, consumed: float) -> None:
+def test_usage_is_sampled_and_decays(play: ScenarioBuilder, minutes: int, consumed: float) -> None:
     """SCH-803, SCH-807: consumed 10, running 4 cores."""
     local_queue(play, "A", 10)
     play.running("r", 4, "A", cluster_queue="q")
@@ -93,7 +93,7 @@ def test_usage_is_sampled_and_forgotten(play: ScenarioBuilder, minutes: int, con
 
 
 class TestAStrictQueueWhoseHeadDoesNotFit:
-    """SCH-212a, SCH-803: whoever used least is looked at in every cycle, so a change of the order is enough."""
+    """SCH-212a, SCH-803: the least user is selected in every cycle, so a change of the order is enough."""
 
     @pytest.fixture
     def play(self) -> ScenarioBuilder:
@@ -108,19 +108,19 @@ class TestAStrictQueueWhoseHeadDoesNotFit:
         assert play.turn().reserved == []
         return play
 
-    def test_lets_the_other_in_when_time_put_it_first(self, play: ScenarioBuilder) -> None:
+    def test_admits_the_other_when_time_put_it_first(self, play: ScenarioBuilder) -> None:
         play.wait(5 * 60)
         assert play.turn().reserved == ["b"]
 
-    def test_says_when_to_look_again(self, play: ScenarioBuilder) -> None:
+    def test_returns_the_time_of_the_next_sample(self, play: ScenarioBuilder) -> None:
         assert play.engine.wake_at() == play.now + timedelta(minutes=5)
 
-    def test_lets_the_other_in_when_a_weight_put_it_first(self, play: ScenarioBuilder) -> None:
+    def test_admits_the_other_when_a_weight_put_it_first(self, play: ScenarioBuilder) -> None:
         play.wait(60)
         local_queue(play, "A", weight=0)
         assert play.turn().reserved == ["b"]
 
-    def test_need_not_be_looked_at_again_once_nobody_waits(self, play: ScenarioBuilder) -> None:
+    def test_need_not_be_sampled_again_without_pending_workloads(self, play: ScenarioBuilder) -> None:
         play.finish("ns/r")
         play.turn()
         assert play.engine.wake_at() is None

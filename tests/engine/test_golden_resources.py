@@ -64,7 +64,7 @@ class TestG37:
         play.submit("W2", {CPU: 1, GPU: 0})
         assert play.turn().admitted["W2"] == {CPU: "f"}
 
-    def test_they_are_ignored_where_the_configuration_says_so(self) -> None:
+    def test_they_are_ignored_where_so_configured(self) -> None:
         play = ScenarioBuilder(configured({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}}))
         play.queue("q", 4)
         play.submit("W1", {CPU: 1, GPU: 1})
@@ -90,7 +90,7 @@ class TestG40:
         assert play.admitted["w"] == {CPU: "f", "pods": "f"}
 
 
-def test_g41_reclaimable_pods_make_room() -> None:
+def test_g41_reclaimable_pods_free_quota() -> None:
     """SCH-133, SCH-134, SCH-261, SCH-1060."""
     play = ScenarioBuilder()
     play.queue("q", 10)
@@ -127,7 +127,7 @@ class TestG42:
         assert used(play) == 10
         return play
 
-    def test_only_what_is_more_is_asked_for(self) -> None:
+    def test_only_the_increase_is_requested(self) -> None:
         play = ScenarioBuilder()
         play.queue("q", 10)
         self.grown(play)

@@ -22,7 +22,7 @@ def short(resource: str, needed: str, flavor: str = "f") -> str:
 
 
 class TestG01:
-    """BestEffortFIFO lets others pass a blocked head, StrictFIFO does not (SCH-236, SCH-238, SCH-522, SCH-523)."""
+    """BestEffortFIFO skips a blocked head, StrictFIFO does not (SCH-236, SCH-238, SCH-522, SCH-523)."""
 
     def play(self, strategy: str) -> ScenarioBuilder:
         play = ScenarioBuilder()
@@ -45,7 +45,7 @@ class TestG01:
         assert set(play.waiting) == {"B"}
         assert "C" not in play.admitted
 
-    def test_a_turn_reaches_what_the_cycles_reach(self) -> None:
+    def test_a_run_reaches_what_the_cycles_reach(self) -> None:
         play = self.play("BestEffortFIFO").turn()
         assert set(play.admitted) == {"A", "C"}
 
@@ -159,7 +159,7 @@ class TestG06:
         assert play.waiting["b2"].message == NO_LONGER_FITS
         assert play.once().reserved == ["b2"]
 
-    def test_whoever_can_take_it_back_holds_nothing(self) -> None:
+    def test_an_owner_that_can_reclaim_it_reserves_nothing(self) -> None:
         assert self.play("Any").once().reserved == ["b2"]
 
     def test_a_strict_head_holds_it_in_every_cycle(self) -> None:
@@ -189,7 +189,7 @@ class TestG07:
         assert play.waiting["b1"].message == NO_LONGER_FITS
 
 
-def test_g08_whoever_need_not_go_is_put_back() -> None:
+def test_g08_unnecessary_victims_are_put_back() -> None:
     """SCH-620, SCH-633."""
     play = ScenarioBuilder()
     play.queue("q", 10, **LOWER)
@@ -290,7 +290,7 @@ class TestG13:
         play.submit("std1", size, "std", priority=priority)
         assert play.turn().evicted == evicted
 
-    def test_whoever_waits_holds_what_it_would_borrow(self) -> None:
+    def test_a_pending_workload_reserves_what_it_would_borrow(self) -> None:
         """For one cycle (SCH-340), although others could use it at once."""
         play = self.play(13)
         play.queue("late", 0)
@@ -339,7 +339,7 @@ class TestG15:
         play.queue("c", 4, cohort="M")
         return play
 
-    def test_another_subtree_gives_back_whatever_its_priority(self, play: ScenarioBuilder) -> None:
+    def test_another_subtree_loses_borrowed_quota_at_any_priority(self, play: ScenarioBuilder) -> None:
         for name in ("c1", "c2", "c3"):
             play.running(name, 4, "c", priority=100)
         play.submit("a1", 6, "a")
@@ -368,7 +368,7 @@ class TestG16:
     def test_next_flavor_by_default(self) -> None:
         assert self.play().admitted["H"] == {CPU: "f2"}
 
-    def test_preempt_where_told(self) -> None:
+    def test_preempt_where_configured(self) -> None:
         assert self.play(whenCanPreempt="MayStopSearch").evicted == {"L": "InClusterQueue"}
 
 
@@ -532,7 +532,7 @@ class TestG23:
         play.submit("S", 2)
         return play
 
-    def test_equals_of_a_failure_are_not_looked_at(self) -> None:
+    def test_equivalents_of_a_failed_workload_are_not_evaluated(self) -> None:
         play = self.play("BestEffortFIFO")
         assert set(play.once().waiting) == {"A1"}
         assert play.once().reserved == ["S"]
@@ -566,12 +566,12 @@ class TestG24:
         assert "P" in play.reserved
         assert set(play.evicted) == {"P"}
 
-    def test_a_higher_priority_goes_first_in_strict(self) -> None:
+    def test_a_higher_priority_comes_first_in_strict_fifo(self) -> None:
         assert self.play("StrictFIFO").reserved == ["H"]
 
 
 class TestG43:
-    """The scan of flavors goes on where it was (SCH-550 to SCH-555)."""
+    """The scan of flavors continues where it was (SCH-550 to SCH-555)."""
 
     def play(self, **gates: bool) -> ScenarioBuilder:
         play = ScenarioBuilder(configured(**gates))
@@ -611,7 +611,7 @@ class TestG44:
     def test_it_is_reclaimed(self) -> None:
         assert set(self.play("Any").evicted) == {"a1"}
 
-    def test_it_is_reclaimed_by_priority_where_the_policy_asks_for_one(self) -> None:
+    def test_it_is_reclaimed_by_priority_where_the_policy_requires_that(self) -> None:
         assert self.play("LowerPriority").evicted == {}
         assert set(self.play("LowerPriority", priority=1).evicted) == {"a1"}
 
@@ -622,7 +622,7 @@ class TestG44:
 
 @pytest.mark.parametrize("preference", ["BorrowingOverPreemption", "PreemptionOverBorrowing"])
 def test_g45_mixed_modes_in_one_flavor(preference: str) -> None:
-    """SCH-531: the worst mode counts, whatever is preferred."""
+    """SCH-531: the worst mode counts, for any preference."""
     play = ScenarioBuilder()
     fungibility = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor", "preference": preference}
     play.queue(

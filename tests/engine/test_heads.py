@@ -1,4 +1,4 @@
-"""Who is looked at in a cycle, and what keeps a head from being nominated (SCH-202, SCH-230, SCH-310 to SCH-312)."""
+"""The heads of a cycle, and what keeps a head from being nominated (SCH-202, SCH-230, SCH-310 to SCH-312)."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def local_queue(name: str, cluster_queue: str) -> Json:
     }
 
 
-class TestTheWayToAQueue:
+class TestQueueOfAWorkload:
     """SCH-202"""
 
     def test_a_workload_moves_with_its_queue_name(self, play: ScenarioBuilder) -> None:
@@ -45,13 +45,13 @@ class TestTheWayToAQueue:
         assert play.turn().reserved == ["w"]
         assert play.engine.read.cluster_queue_status("q").pending_workloads == 0
 
-    def test_without_its_local_queue_it_waits_nowhere(self, play: ScenarioBuilder) -> None:
+    def test_without_its_local_queue_it_is_not_pending(self, play: ScenarioBuilder) -> None:
         play.submit("w", 2, "nowhere")
         assert play.turn().decisions == []
         play.put(local_queue("nowhere", "q"))
         assert play.turn().reserved == ["w"]
 
-    def test_its_local_queue_remembers_it_until_the_cluster_queue_comes(self, play: ScenarioBuilder) -> None:
+    def test_its_local_queue_keeps_it_until_the_cluster_queue_exists(self, play: ScenarioBuilder) -> None:
         play.put(local_queue("early", "late"))
         play.submit("w", 2, "early")
         assert play.turn().decisions == []
@@ -59,7 +59,7 @@ class TestTheWayToAQueue:
         assert play.turn().reserved == ["w"]
 
 
-def test_a_cycle_looks_at_the_head_of_every_queue_and_at_nobody_else(play: ScenarioBuilder) -> None:
+def test_a_cycle_evaluates_the_head_of_every_queue_and_nothing_else(play: ScenarioBuilder) -> None:
     """SCH-230."""
     play.queue("p", 4, cohort=None)
     for name in ("q1", "q2"):
@@ -70,15 +70,15 @@ def test_a_cycle_looks_at_the_head_of_every_queue_and_at_nobody_else(play: Scena
     assert sorted(play.once().reserved) == ["p2", "q2"]
 
 
-def test_queues_that_are_not_active_send_nobody(play: ScenarioBuilder) -> None:
+def test_inactive_queues_have_no_heads(play: ScenarioBuilder) -> None:
     """SCH-230, SCH-303."""
     play.queue("q", 4, cohort=None, stopPolicy="Hold")
     play.submit("w", 1)
     assert play.once().decisions == []
 
 
-def test_a_workload_that_has_quota_by_now_is_not_looked_at(play: ScenarioBuilder) -> None:
-    """SCH-310: as when somebody else wrote its admission."""
+def test_a_workload_that_has_quota_by_now_is_not_evaluated(play: ScenarioBuilder) -> None:
+    """SCH-310: as when another client wrote its admission."""
     play.submit("w", 1)
     waiting = play.workloads[W]
     play.running("v", 1)
@@ -103,7 +103,7 @@ class TestObstacles:
             RequeueReason.GENERIC,
         )
 
-    def test_a_namespace_that_is_not_known_is_told_as_missing(self, play: ScenarioBuilder) -> None:
+    def test_an_unknown_namespace_is_reported_as_missing(self, play: ScenarioBuilder) -> None:
         """SCH-124, SCH-312: everything is at hand, so there is no lookup that could fail in another way"""
         play.delete({"kind": "Namespace", "name": "ns"})
         play.submit("w", 1)
@@ -122,7 +122,7 @@ class TestObstacles:
         assert wait.message.startswith("resources validation failed: ")
 
 
-def test_a_new_default_of_the_namespace_counts_for_those_who_wait(play: ScenarioBuilder) -> None:
+def test_a_new_default_of_the_namespace_applies_to_pending_workloads(play: ScenarioBuilder) -> None:
     """SCH-123, SCH-121."""
     play.running("full", 4)
     manifest = play.workload("w", 1, "q")

@@ -1,4 +1,4 @@
-"""The invariants themselves: an engine in order has nothing to report, and each kind of disorder is told in words."""
+"""The invariants themselves: a consistent engine has no problems, and each kind of inconsistency has its message."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_an_engine_in_order_has_nothing_to_report(play: ScenarioBuilder) -> None
 class TestSums:
     """SCH-410, SCH-411, SCH-412, SCH-421."""
 
-    def test_use_that_nobody_accounts_for(self, play: ScenarioBuilder) -> None:
+    def test_usage_without_a_workload(self, play: ScenarioBuilder) -> None:
         play.engine.store.queues["b"].node.cells[FR].use(CORE)
         assert problem(play) == "b counts 1000 of f/cpu as used, and it is 0"
 
@@ -78,7 +78,7 @@ class TestSums:
         play.engine.store.hierarchy.cohorts["R"].cells[FR].borrowers.clear()
         assert problem(play) == "R lists 0 borrowing children of f/cpu, and 1 borrow"
 
-    def test_sums_are_due_in_the_next_turn_only(self, play: ScenarioBuilder) -> None:
+    def test_sums_are_due_in_the_next_run_only(self, play: ScenarioBuilder) -> None:
         cell = play.engine.store.hierarchy.cohorts["R"].cells[FR]
         play.queue("a", 5)
         assert (check(play.engine), cell.subtree) == ([], 7 * CORE)
@@ -86,14 +86,14 @@ class TestSums:
         assert cell.subtree == 8 * CORE
 
 
-class TestPlaces:
-    """SCH-201, SCH-203, SCH-420: everybody is in one place, and it is the right one."""
+class TestPendingStates:
+    """SCH-201, SCH-203, SCH-420: every workload is in exactly one state, and it is the right one."""
 
-    def test_waiting_where_nobody_should(self, play: ScenarioBuilder) -> None:
+    def test_pending_in_a_queue_without_pending_workloads(self, play: ScenarioBuilder) -> None:
         play.engine.store.pending["b"].push(named(play, "w"), play.now)
         assert "ns/w waits in ['a', 'b'], and should in [a]" in check(play.engine)
 
-    def test_forgotten_by_the_queue(self, play: ScenarioBuilder) -> None:
+    def test_missing_in_its_queue(self, play: ScenarioBuilder) -> None:
         play.engine.store.pending["a"].remove(named(play, "w"))
         assert problem(play) == "ns/w waits in [], and should in [a]"
 
@@ -108,12 +108,12 @@ class TestPlaces:
         play.engine.store.queues["a"].drop_holder(holder)
         assert "ns/x holds quota in [], and should in [a]" in check(play.engine)
 
-    def test_somebody_whom_nobody_knows(self, play: ScenarioBuilder) -> None:
+    def test_a_workload_that_does_not_exist(self, play: ScenarioBuilder) -> None:
         del play.engine.store.workloads[ObjectKey("ns", "x")]
         assert "ns/x holds quota in a and is not known" in check(play.engine)
         assert "ns/a knows ns/x, a ghost" in check(play.engine)
 
-    def test_a_local_queue_that_forgot_its_workload(self, play: ScenarioBuilder) -> None:
+    def test_a_local_queue_without_its_workload(self, play: ScenarioBuilder) -> None:
         del play.engine.store.local_queues[ObjectKey("ns", "a")].workloads[ObjectKey("ns", "w")]
         assert problem(play) == "ns/w is known to [], and should be to ns/a"
 
@@ -126,7 +126,7 @@ class TestPlaces:
         holder.held = {play.engine.store.queues["b"].node.cells[FR]: 6 * CORE}
         assert problem(play) == "ns/x counts its use at cells that are not those of a"
 
-    def test_more_use_than_the_admission_says(self, play: ScenarioBuilder) -> None:
+    def test_more_usage_than_admitted(self, play: ScenarioBuilder) -> None:
         holder = named(play, "x")
         play.engine.store.queues["a"].drop_holder(holder)
         holder.usage = {FR: CORE}
@@ -138,7 +138,7 @@ class TestLimits:
     """SCH-404, SCH-431, SCH-432."""
 
     def gain(self, play: ScenarioBuilder, queue: str, amount: int, fr: FlavorResource = FR) -> list[str]:
-        """Give a new workload so much, and ask what that breaks."""
+        """Give a new workload so much, and return what that breaks."""
         holder = WorkloadInfo(ObjectKey("ns", "new"), "new")
         holder.usage, holder.reserved_at = {fr: amount}, play.now
         play.engine.store.queues[queue].add_holder(holder)
@@ -147,7 +147,7 @@ class TestLimits:
     def test_what_fits_breaks_nothing(self, play: ScenarioBuilder) -> None:
         assert self.gain(play, "a", CORE) == []
 
-    def test_what_is_kept_for_oneself_may_be_used_whatever_the_others_did(self, play: ScenarioBuilder) -> None:
+    def test_a_lending_limit_keeps_quota_for_any_usage_of_the_others(self, play: ScenarioBuilder) -> None:
         assert self.gain(play, "b", 3 * CORE) == []
 
     def test_more_than_the_tree_has(self, play: ScenarioBuilder) -> None:
@@ -215,7 +215,7 @@ class TestVictims:
             )
         )
 
-    def test_those_whom_the_policies_allow(self, hunting: ScenarioBuilder) -> None:
+    def test_victims_that_the_policies_allow(self, hunting: ScenarioBuilder) -> None:
         assert self.search(hunting, ("own", "InClusterQueue")) == []
         assert self.search(hunting, ("theirs", "InCohortReclamation")) == []
 
@@ -246,7 +246,7 @@ class TestVictims:
         found = self.search(hunting, ("theirs", "InCohortReclamation"), amount=4)
         assert found == ["ns/p may not preempt ns/theirs by InCohortReclamation"]
 
-    def test_somebody_who_has_nothing_of_it(self, hunting: ScenarioBuilder) -> None:
+    def test_a_victim_that_frees_nothing(self, hunting: ScenarioBuilder) -> None:
         hunting.queue("b", groups=[group({"f": [quota(CPU, 2)], "g": [quota(CPU, 9)]})])
         hunting.running("elsewhere", 1, "b", flavor="g")
         hunting.engine.store.hierarchy.refresh()

@@ -1,4 +1,4 @@
-"""Scenarios that once told our engine and the real Kueue apart, with the real answer: ours must be the same (§13, §14).
+"""Scenarios in which our engine once differed from the real Kueue, with its decisions: ours must be equal (§13, §14).
 
 They come from `make test-oracle`; this test needs no Go.
 """
@@ -16,7 +16,7 @@ CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_our_answer_is_the_recorded_one_of_the_real_kueue(path: Path) -> None:
+def test_our_decisions_are_the_recorded_ones_of_the_real_kueue(path: Path) -> None:
     case = json.loads(path.read_text())
     found = differences(our_answer(case), case["answer"], excuse_of(case))
     assert not found, "\n".join(map(str, found))

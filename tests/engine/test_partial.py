@@ -34,5 +34,5 @@ def test_a_pod_set_that_is_all_done_stays_empty() -> None:
 
 
 def test_a_pod_set_that_is_partly_done_counts_in_full() -> None:
-    """As the real one has it: at the size that is tried, nobody remembers who is done."""
+    """As in the real one: at the size that is tried, reclaimable pods are not subtracted."""
     assert counts(play(pod_set("a", 2, 2, minCount=1), pod_set("b", 2, 1), done={"b": 1})) == {}

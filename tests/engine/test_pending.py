@@ -18,16 +18,16 @@ class TestOrder:
         """SCH-212"""
         low = workload("low", priority=-1, queued=0)
         late, early = workload("late", queued=2), workload("early", queued=1)
-        twin_b, twin_a = workload("b", queued=3), workload("a", queued=3)
+        equal_b, equal_a = workload("b", queued=3), workload("a", queued=3)
         high = workload("high", priority=2**40, queued=9)
-        assert drained(queue_of(low, late, twin_b, twin_a, high, early)) == ["high", "early", "late", "a", "b", "low"]
+        assert drained(queue_of(low, late, equal_b, equal_a, high, early)) == ["high", "early", "late", "a", "b", "low"]
 
     def test_a_workload_without_timestamp_is_the_oldest(self) -> None:
         timeless = workload("timeless")
         timeless.queued_at = None
         assert drained(best_effort(workload("old", queued=-(10**8)), timeless)) == ["timeless", "old"]
 
-    def test_usage_of_the_local_queue_goes_before_priority(self) -> None:
+    def test_usage_of_the_local_queue_precedes_priority(self) -> None:
         """SCH-212a, SCH-808"""
         usages = {ObjectKey("team", "a"): 2.0, ObjectKey("team", "b"): 1.0}
         queue = PendingQueue(cluster_queue(), usages.__getitem__)
@@ -61,7 +61,7 @@ class TestOrder:
         queue.update(workload("b", priority=3), NOW, changed=True)
         assert drained(queue) == ["b", "a"]
 
-    def test_a_record_changed_in_place_is_reordered_when_told(self) -> None:
+    def test_a_record_changed_in_place_is_reordered_after_a_notification(self) -> None:
         """SCH-222"""
         a, b = workload("a", priority=2, kind="x"), workload("b", priority=1, kind="x")
         queue = best_effort(a, b)
@@ -71,7 +71,7 @@ class TestOrder:
         assert queue.counts == PendingCounts(0, 0, 0)
 
 
-class TestEntering:
+class TestInitialState:
     def test_without_obstacles_a_workload_is_active(self) -> None:
         """SCH-222"""
         queue = best_effort(one := workload("w"))
@@ -120,14 +120,14 @@ class TestEntering:
         queue.update(newer, NOW, changed=False)
         assert queue.state_of(newer) is PendingState.ACTIVE
 
-    def test_an_active_workload_stays_active_whatever_befalls_it(self) -> None:
+    def test_an_active_workload_stays_active_after_any_event(self) -> None:
         """SCH-222: updated in place"""
         queue = best_effort(workload("w"))
         backing_off = workload("w", backoff_until=NO_END)
         queue.update(backing_off, NOW, changed=True)
         assert queue.state_of(backing_off) is PendingState.ACTIVE
 
-    def test_a_workload_that_left_is_nowhere(self) -> None:
+    def test_a_removed_workload_is_in_no_state(self) -> None:
         queue = best_effort(one := workload("w"))
         queue.remove(one)
         assert queue.state_of(one) is None
@@ -222,7 +222,7 @@ class TestRequeueing:
         assert queue.state_of(one) is PendingState.INADMISSIBLE
 
     @BOTH
-    def test_a_backoff_that_came_meanwhile_parks_it_whatever_the_reason(self, queue_of: QueueOf) -> None:
+    def test_a_backoff_set_meanwhile_makes_it_inadmissible_for_every_reason(self, queue_of: QueueOf) -> None:
         """SCH-237, SCH-238"""
         queue = queue_of(workload("w"))
         popped(queue)
@@ -260,7 +260,7 @@ class TestRequeueing:
 
 
 class TestPreemptor:
-    def test_goes_before_all_others_in_a_best_effort_queue(self) -> None:
+    def test_precedes_all_others_in_a_best_effort_queue(self) -> None:
         """G24 (SCH-240)"""
         queue = best_effort(workload("P", priority=5))
         assert fail(queue, RequeueReason.PENDING_PREEMPTION) == "P"
@@ -284,7 +284,7 @@ class TestPreemptor:
         assert queue.is_preemptor(one)
         assert not queue.is_preemptor(workload("P", generation=4))
 
-    def test_is_remembered_with_the_generation_that_was_evaluated(self) -> None:
+    def test_is_kept_with_the_generation_that_was_evaluated(self) -> None:
         """SCH-240"""
         queue = best_effort(workload("P", generation=3))
         popped(queue)
@@ -299,7 +299,7 @@ class TestPreemptor:
         queue.requeue(workload("L", priority=1), RequeueReason.PENDING_PREEMPTION, NOW)
         assert drained(queue) == ["L", "P"]
 
-    def test_is_forgotten_when_it_leaves(self) -> None:
+    def test_is_dropped_when_it_is_removed(self) -> None:
         """SCH-240"""
         queue = best_effort(one := workload("P"))
         fail(queue, RequeueReason.PENDING_PREEMPTION)
@@ -307,7 +307,7 @@ class TestPreemptor:
         queue.push(one, NOW)
         assert not queue.is_preemptor(one)
 
-    def test_is_remembered_over_a_failed_write(self) -> None:
+    def test_is_kept_over_a_failed_write(self) -> None:
         """SCH-240, SCH-352"""
         queue = best_effort(one := workload("P"))
         fail(queue, RequeueReason.PENDING_PREEMPTION)

@@ -1,4 +1,4 @@
-"""Pending workloads as people see them (SCH-213), and what many of them cost."""
+"""Pending workloads in the order of the visibility API (SCH-213), and the cost of listing many."""
 
 from random import Random
 
@@ -14,7 +14,7 @@ from kohort.engine.records import QueuePolicies
 
 
 class TestListing:
-    def test_holds_everybody_in_one_order(self) -> None:
+    def test_lists_all_workloads_in_one_order(self) -> None:
         """SCH-213"""
         queue = best_effort(workload("a", queued=1), workload("b", queued=2), workload("c", queued=3))
         fail(queue, RequeueReason.NO_FIT)
@@ -41,7 +41,7 @@ class TestListing:
         queue.queue.policies = QueuePolicies(is_strict=True)
         assert names(queue) == ["H", "P"]
 
-    def test_tells_positions_in_both_queues(self) -> None:
+    def test_returns_positions_in_both_queues(self) -> None:
         """SCH-213"""
         queue = best_effort(
             workload("a", queued=1, local_queue="x"),
@@ -59,7 +59,7 @@ class TestSize:
     """What crossed-out items could spoil shows only when there are many."""
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_a_long_life_with_many_equals_keeps_the_order(self, seed: int) -> None:
+    def test_many_changes_with_many_equivalent_workloads_keep_the_order(self, seed: int) -> None:
         """SCH-212, SCH-251, SCH-260"""
         random = Random(seed)  # noqa: S311 - the same life in every run
         usage_of = (lambda key: float(len(key.name))) if seed % 2 else None
@@ -110,7 +110,7 @@ class TestSize:
             assert retry(queue) == 1000
         assert {item[2] for item in touched} == {("A0", "A0")}
 
-    def test_items_of_those_who_left_do_not_pile_up(self) -> None:
+    def test_items_of_removed_workloads_do_not_accumulate(self) -> None:
         queue = best_effort(stays := workload("stays", kind="x"))
         for number in range(2000):
             stays.priority = number
@@ -121,7 +121,7 @@ class TestSize:
         assert group is not None
         assert len(group.active.items) < 100
 
-    def test_groups_of_those_who_left_are_forgotten(self) -> None:
+    def test_groups_of_removed_workloads_are_dropped(self) -> None:
         queue = best_effort()
         for number in range(50):
             queue.push(workload(f"w{number}", kind=f"former-{number}"), NOW)

@@ -1,4 +1,4 @@
-"""Whatever happens to a pending queue, it agrees with a model that sorts everything each time (SCH-203 to SCH-260)."""
+"""After any operations a pending queue agrees with a model that sorts everything each time (SCH-203 to SCH-260)."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -41,7 +41,7 @@ class PendingMachine(RuleBasedStateMachine):
         self.model = PendingQueueModel(queue, usage_of)
 
     def drawn(self, name: str, data: st.DataObject) -> WorkloadInfo:
-        """A record of the workload in some state; the same name always lives in the same namespace."""
+        """A record of the workload in some state; the same name is always in the same namespace."""
         backoff = data.draw(st.sampled_from([None, None, None, None, 3.0, 10.0, NO_END]))
         return workload(
             name,
@@ -155,7 +155,7 @@ class PendingMachine(RuleBasedStateMachine):
     # Agreement
 
     @invariant()
-    def everybody_is_in_the_same_place(self) -> None:
+    def all_workloads_are_in_the_same_state(self) -> None:
         for row in self.model.rows.values():
             assert self.queue.state_of(row.workload) is row.place
         assert self.queue.counts == tuple(self.model.count(place) for place in PendingState)

@@ -1,4 +1,4 @@
-"""The pool of a ClusterQueue: who is parked with whom, and what brings them back (SCH-250 to SCH-260)."""
+"""The pool of a ClusterQueue: inadmissible workloads and their reactivation (SCH-250 to SCH-260)."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from kohort.engine.records import NO_END
 
 
 class TestEquivalence:
-    def test_equal_workloads_share_the_fate_of_the_first(self) -> None:
+    def test_equivalent_workloads_become_inadmissible_with_the_first(self) -> None:
         """G23 (SCH-251, SCH-252)"""
         queue = best_effort(same(1), same(2), same(3), workload("S", queued=4, kind="small"))
         assert fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES) == "A1"
@@ -40,13 +40,13 @@ class TestEquivalence:
     @pytest.mark.parametrize(
         "reason", [RequeueReason.PREEMPTION_GATED, RequeueReason.GENERIC, RequeueReason.NAMESPACE_MISMATCH]
     )
-    def test_other_reasons_say_nothing_about_equals(self, reason: RequeueReason) -> None:
+    def test_other_reasons_do_not_affect_equivalent_workloads(self, reason: RequeueReason) -> None:
         """SCH-251"""
         queue = best_effort(same(1), same(2))
         fail(queue, reason)
         assert admit(queue) == "A2"
 
-    def test_who_comes_with_a_local_queue_that_was_set_free_is_looked_at_all_the_same(self) -> None:
+    def test_a_new_workload_of_a_changed_local_queue_is_evaluated_nevertheless(self) -> None:
         """SCH-204"""
         queue = best_effort(same(1))
         fail(queue, RequeueReason.NO_FIT)
@@ -62,7 +62,7 @@ class TestEquivalence:
         assert queue.pop(NOW) is None
         assert queue.pop(NOW + timedelta(seconds=9)) is late
 
-    def test_workloads_without_a_hash_are_equal_to_nobody(self) -> None:
+    def test_workloads_without_a_hash_are_equivalent_to_none(self) -> None:
         """SCH-250: the gate is off"""
         queue = best_effort(workload("a"), workload("b"))
         fail(queue, RequeueReason.NO_FIT)
@@ -84,7 +84,7 @@ class TestEquivalence:
         fail(queue, RequeueReason.NO_FIT, "")
         assert queue.bypass_reason(bypassed) == "PendingEvaluation"
 
-    def test_a_failure_that_is_not_the_last_word_says_nothing_about_equals(self) -> None:
+    def test_a_failure_that_is_not_final_does_not_affect_equivalent_workloads(self) -> None:
         """SCH-237, SCH-251: a retry ran meanwhile, and only a backoff keeps it in the pool"""
         queue = best_effort(same(1), same(2))
         head = popped(queue)
@@ -112,7 +112,7 @@ class TestRetrying:
         queue.push(newer := same(3, namespace="guest"), NOW)
         assert queue.state_of(newer) is PendingState.ACTIVE
 
-    def test_namespaces_are_asked_about_once(self) -> None:
+    def test_namespace_selectors_are_evaluated_once(self) -> None:
         queue = best_effort(*[workload(f"w{number}") for number in range(5)])
         for _ in range(5):
             fail(queue, RequeueReason.GENERIC)
@@ -142,7 +142,7 @@ class TestRetrying:
         assert queue.state_of(late) is PendingState.INADMISSIBLE
 
 
-class TestWaking:
+class TestBackoffEnd:
     def test_the_next_end_of_a_backoff_is_known(self) -> None:
         """SCH-223"""
         queue = best_effort(
@@ -178,7 +178,7 @@ class TestWaking:
         assert queue.wake_at() == NOW
         assert queue.wake(NOW) == 1
 
-    def test_popping_wakes_who_is_due(self) -> None:
+    def test_popping_reactivates_workloads_whose_backoff_has_ended(self) -> None:
         """SCH-222"""
         queue = best_effort(workload("w", backoff_until=at(150)))
         assert popped(queue, at(150)).key.name == "w"

@@ -22,7 +22,7 @@ class OldestFirst(KueuePreemptionPolicy):
         return lambda each: (kueue(each)[0], each.reserved_at)
 
 
-class Protected(KueuePreemptionPolicy):
+class ProtectingPolicy(KueuePreemptionPolicy):
     def may_preempt(self, rule: str, preemptor: WorkloadInfo, candidate: WorkloadInfo) -> bool:
         return candidate.key.name != "new" and super().may_preempt(rule, preemptor, candidate)
 
@@ -52,8 +52,8 @@ class TestPolicies:
         assert victims(OldestFirst(), 1, configuration) == {"old"}
 
     def test_other_candidates(self, configuration: Any) -> None:
-        assert victims(Protected(), 1, configuration) == {"old"}
-        assert victims(Protected(), 3, configuration) == set()
+        assert victims(ProtectingPolicy(), 1, configuration) == {"old"}
+        assert victims(ProtectingPolicy(), 3, configuration) == set()
 
     def test_a_limit(self, configuration: Any) -> None:
         assert victims(AtMostOne(), 2, configuration) == {"new"}

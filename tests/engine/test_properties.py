@@ -1,7 +1,7 @@
 """Laws of scheduling, each over random trees, limits, weights, policies, arrivals, ends and edits.
 
 Most scenarios run on an engine that checks itself at every step (`engine.invariants`); what is asserted here
-needs a second look from outside: two runs, another order, or the state that a turn leaves.
+needs a second check from outside: two runs, another order, or the state after a run.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ Json = Any
 
 
 def staged(scenario: Json) -> ScenarioRunner:
-    """A stage with the objects of a scenario, and an engine that checks itself."""
+    """A runner with the objects of a scenario, and an engine that checks itself."""
     stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     stage.engine = CheckedEngine(stage.settings)
     for manifest in scenario["objects"]:
@@ -53,7 +53,7 @@ def played(scenario: Json) -> ScenarioRunner:
 
 
 def at_rest(scenario: Json) -> Iterator[ScenarioRunner]:
-    """The stage after every turn, with no write left that could fail."""
+    """The runner after every run, with no write left that could fail."""
     stage = staged(scenario)
     for step in scenario["steps"]:
         stage.perform(step)
@@ -78,13 +78,13 @@ def resources(node: HierarchyNode) -> set[FlavorResource]:
 
 @given(scenarios())
 def test_use_is_the_sum_of_what_is_admitted_at_every_node(scenario: Json) -> None:
-    """SCH-420, SCH-421: after every single step, whatever was tried and undone in it."""
+    """SCH-420, SCH-421: after every single step and all that was tried and undone in it."""
     assert check(played(scenario).engine) == []
 
 
 @given(scenarios(writings=CALM_WRITINGS, running=(0,)))
-def test_nobody_uses_more_than_the_limits_allow(scenario: Json) -> None:
-    """SCH-412, SCH-431, SCH-432: as long as nobody takes quota away, no node ever exceeds it."""
+def test_no_queue_uses_more_than_the_limits_allow(scenario: Json) -> None:
+    """SCH-412, SCH-431, SCH-432: as long as quota is not reduced, no node ever exceeds it."""
     for stage in at_rest(scenario):
         for node in nodes(stage):
             for fr in resources(node):
@@ -95,7 +95,7 @@ def test_nobody_uses_more_than_the_limits_allow(scenario: Json) -> None:
 
 
 @given(scenarios(writings=CALM_WRITINGS, running=(0,)))
-def test_nobody_lends_more_than_it_is_willing_to(scenario: Json) -> None:
+def test_no_queue_lends_more_than_its_lending_limit(scenario: Json) -> None:
     """SCH-410, SCH-411: what the others of a tree use beyond their own is at most what the one may lend."""
     for stage in at_rest(scenario):
         for root in nodes(stage):
@@ -135,7 +135,7 @@ def test_when_everything_is_gone_nothing_is_in_use(scenario: Json) -> None:
 
 @given(scenarios())
 def test_a_gang_is_admitted_as_a_whole_or_not_at_all(scenario: Json) -> None:
-    """SCH-351, SCH-502, SCH-562: every pod set, every covered resource, as many pods as asked for or accepted."""
+    """SCH-351, SCH-502, SCH-562: every pod set, every covered resource, as many pods as requested or accepted."""
     stage = staged(scenario)
     for step in scenario["steps"]:
         for decision in stage.perform(step):
@@ -157,8 +157,8 @@ def is_whole(decision: Reserve, workload: WorkloadInfo, queues: dict[str, Cluste
 
 
 @given(scenarios())
-def test_nobody_is_parked_who_fits(scenario: Json) -> None:
-    """SCH-261: whatever made room gave everybody in the pool another look.
+def test_no_inadmissible_workload_fits(scenario: Json) -> None:
+    """SCH-261: every event that freed quota reactivated the whole pool.
 
     Where there is a choice of flavors, a search may have ended in the middle (SCH-550); so only queues without one.
     """
@@ -184,7 +184,7 @@ def would_be_admitted(stage: ScenarioRunner, workload: WorkloadInfo) -> bool:
 
 @given(scenarios())
 def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json) -> None:
-    """SCH-238, SCH-338, SCH-340: it is admitted unless somebody of its tree keeps the room for himself."""
+    """SCH-238, SCH-338, SCH-340: it is admitted unless another workload of its tree reserves the quota."""
     for stage in at_rest(scenario):
         answers = {each.workload: each for each in another_cycle(stage) if isinstance(each, KeepPending)}
         for queue in stage.engine.store.queues.values():
@@ -206,8 +206,8 @@ def strict_head(stage: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo 
 # Victims
 
 
-class WitnessContext(CheckedCycleContext):
-    """Remembers whom every search found, after the search was checked."""
+class VictimRecordingContext(CheckedCycleContext):
+    """Records the victims of every search, after the search was checked."""
 
     def __init__(self, store: EngineStore, quota: QuotaTracker, places: PlaceTracker) -> None:
         super().__init__(store, quota, places)
@@ -221,19 +221,19 @@ class WitnessContext(CheckedCycleContext):
         return targets
 
 
-class Witness(CheckedEngine):
-    CONTEXT = WitnessContext
-    context: WitnessContext
+class VictimRecordingEngine(CheckedEngine):
+    CONTEXT = VictimRecordingContext
+    context: VictimRecordingContext
 
 
 @given(scenarios())
 def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
     """SCH-603, SCH-611, SCH-613, SCH-633, SCH-720: no victim that a policy protects, none that could as well stay.
 
-    Both are checked when the search ends, on the tree as it is then; here, that nobody is evicted without a search.
+    Both are checked when the search ends, on the tree as it is then; here, that each evicted workload was found by one.
     """
     stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
-    stage.engine = engine = Witness(stage.settings)
+    stage.engine = engine = VictimRecordingEngine(stage.settings)
     witness = engine.context
     for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
         witness.found.clear()
@@ -250,10 +250,10 @@ def test_the_same_events_lead_to_the_same_decisions(scenario: Json) -> None:
     """Replayed, every decision is the same to the last word."""
     first, second = staged(scenario), staged(scenario)
     for step in scenario["steps"]:
-        assert told(first.perform(step)) == told(second.perform(step))
+        assert described(first.perform(step)) == described(second.perform(step))
 
 
-def told(decisions: Iterable[Decision]) -> list[str]:
+def described(decisions: Iterable[Decision]) -> list[str]:
     """Decisions in full; records of two engines are never equal, but they are called the same."""
     return [repr(each) for each in decisions]
 
@@ -266,7 +266,7 @@ def test_trees_do_not_touch_each_other(scenario: Json) -> None:
     for step in scenario["steps"]:
         decided = [each for each in together.perform(step) if each.workload.name.startswith("a-")]
         if subject(step) != "b-":
-            assert told(decided) == told(alone.perform(step))
+            assert described(decided) == described(alone.perform(step))
 
 
 def subject(step: Json) -> str:
@@ -278,22 +278,22 @@ def subject(step: Json) -> str:
 
 
 @given(scenarios())
-def test_a_turn_leaves_nothing_that_another_cycle_would_move(scenario: Json) -> None:
-    """SCH-302: nothing is forgotten that might be admitted or evicted."""
+def test_a_run_leaves_nothing_that_another_cycle_would_change(scenario: Json) -> None:
+    """SCH-302: nothing that might be admitted or evicted is left out."""
     for stage in at_rest(scenario):
         assert [each for each in another_cycle(stage) if not isinstance(each, KeepPending)] == []
 
 
 def another_cycle(stage: ScenarioRunner) -> list[Decision]:
-    """A cycle over everything, stirred or not."""
+    """A cycle over all trees, dirty or not."""
     stage.engine.store.dirty.update(stage.engine.store.queues)
     stage.decisions = []
     return stage.cycle()
 
 
 @given(scenarios())
-def test_a_turn_ends_where_repeated_cycles_end(scenario: Json) -> None:
-    """SCH-301, SCH-302: a turn is as many cycles as it takes, and leaves nothing that another one would move."""
+def test_a_run_ends_where_repeated_cycles_end(scenario: Json) -> None:
+    """SCH-301, SCH-302: a run is as many cycles as necessary, and leaves nothing that another one would change."""
     *steps, _ = scenario["steps"]
     turning, cycling = played({**scenario, "steps": steps}), played({**scenario, "steps": steps})
     turning.conflicts.clear()
@@ -305,7 +305,7 @@ def test_a_turn_ends_where_repeated_cycles_end(scenario: Json) -> None:
 
 
 def cycles_until_quiet(stage: ScenarioRunner) -> list[Decision]:
-    """Cycles over everything, stirred or not, until so many came to nothing that each workload had its turn."""
+    """Cycles over all trees, dirty or not, until so many had no result that each workload was evaluated."""
     made: list[Decision] = []
     quiet = 0
     while quiet < len(stage.workloads) + 5:
@@ -316,7 +316,7 @@ def cycles_until_quiet(stage: ScenarioRunner) -> list[Decision]:
 
 
 def outcome(decisions: Iterable[Decision]) -> dict[ObjectKey, str]:
-    """Who got what, or had to go and why."""
+    """Assignments and evictions with their reasons."""
     return {
         each.workload: str(each.admission) if isinstance(each, Reserve) else each.reason
         for each in decisions
@@ -325,8 +325,8 @@ def outcome(decisions: Iterable[Decision]) -> dict[ObjectKey, str]:
 
 
 @given(scenario=scenarios(), order=st.randoms(use_true_random=False))
-def test_after_a_restart_everybody_is_where_he_was(scenario: Json, order: Any) -> None:
-    """SCH-203, SCH-420: the objects are the truth, in whatever order they are listed."""
+def test_after_a_restart_every_workload_is_in_its_former_state(scenario: Json, order: Any) -> None:
+    """SCH-203, SCH-420: the objects are the truth, in any order of listing."""
     before = played(scenario)
     after = ScenarioRunner(before.settings, before.now)
     after.engine = CheckedEngine(before.settings)
@@ -351,7 +351,7 @@ def living(scenario: Json) -> list[Json]:
 
 
 def placed(stage: ScenarioRunner) -> dict[ObjectKey, tuple[str, bool]]:
-    """In which queue everybody is, and whether with quota."""
+    """The queue of every workload, and whether it has quota."""
     return {
         key: (workload.queue.name if workload.queue else "", workload.has_quota)
         for key, workload in stage.engine.store.workloads.items()
@@ -362,7 +362,7 @@ def placed(stage: ScenarioRunner) -> dict[ObjectKey, tuple[str, bool]]:
 
 
 @given(scenarios())
-def test_scenarios_only_say_what_an_api_server_takes(scenario: Json) -> None:
+def test_scenarios_contain_only_valid_objects(scenario: Json) -> None:
     """The same scenarios go to the real Kueue: every write of an object must be valid there (API-9)."""
     stored: dict[tuple[str, str], Json] = {}
     for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:

@@ -45,7 +45,7 @@ class TestExampleA:
         assert available(forest, "a", "b") == [1, 1]
         assert forest.cohorts["R"].cells[FR].usage == 12
 
-    def test_what_could_ever_be_held(self, forest: Hierarchy) -> None:
+    def test_the_maximum_that_could_be_held(self, forest: Hierarchy) -> None:
         assert [forest.queues[name].cells[FR].potential for name in "ab"] == [13, 21]
 
     def test_the_level_of_a_borrower(self, forest: Hierarchy) -> None:
@@ -112,7 +112,7 @@ def test_example_c_debt_blocks_both_sides() -> None:
 class TestTree:
     """SCH-401, SCH-402."""
 
-    def test_an_implicit_cohort_goes_with_its_last_member(self) -> None:
+    def test_an_implicit_cohort_is_deleted_with_its_last_member(self) -> None:
         forest = Hierarchy()
         forest.set_queue("a", "R", cpu(1))
         forest.set_queue("a", None, cpu(1))
@@ -232,7 +232,7 @@ def respects_limits(cell: QuotaCell) -> bool:
 
 @given(trees())
 def test_admitting_only_what_is_available_never_breaks_a_limit(tree: Tree) -> None:
-    """SCH-431, SCH-432: no node over what its limits allow, whatever is admitted in whatever order."""
+    """SCH-431, SCH-432: no node exceeds its limits, for any order of admissions."""
     for name, amount in tree.uses:
         cell = tree.forest.queues[name].cells[FR]
         if amount <= cell.available():

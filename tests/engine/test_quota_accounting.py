@@ -1,4 +1,4 @@
-"""Who holds quota, from when and until when, and who gets a look at what becomes free."""
+"""From when and until when workloads hold quota, and which are reactivated by its release."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,7 +39,7 @@ def test_what_was_decided_counts_before_it_is_written(play: ScenarioBuilder) -> 
     """SCH-350."""
     play.submit("w", 3)
     play.submit("v", 3)
-    assert len(play.engine.schedule(play.now)) == 2, "one is admitted, the other finds no room"
+    assert len(play.engine.schedule(play.now)) == 2, "one is admitted, the other does not fit"
     assert used(play) == 3
 
 
@@ -57,8 +57,8 @@ def test_a_workload_holds_its_quota_while_its_checks_decide(play: ScenarioBuilde
     assert play.turn().reserved == []
 
 
-def test_what_an_event_frees_is_there_when_others_look_again(play: ScenarioBuilder) -> None:
-    """SCH-262: no turn sees the use of a workload whose end it was told of."""
+def test_quota_freed_by_an_event_is_available_when_others_are_reactivated(play: ScenarioBuilder) -> None:
+    """SCH-262: no run counts the usage of a workload that is reported as finished."""
     play.running("w", 3)
     play.submit("v", 3)
     assert play.turn().reserved == []
@@ -78,7 +78,7 @@ class TestAfterAnEviction:
         assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653, SCH-914)"
         return play
 
-    def test_others_and_itself_get_a_look(self, evicted: ScenarioBuilder) -> None:
+    def test_others_and_itself_are_reactivated(self, evicted: ScenarioBuilder) -> None:
         """SCH-1004, SCH-261"""
         evicted.settle()
         assert used(evicted) == 0

@@ -1,4 +1,4 @@
-"""What decides who waited longer (SCH-211)."""
+"""The order by waiting time (SCH-211)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -41,7 +41,7 @@ def test_an_eviction_for_its_own_fault_puts_a_workload_back(
     assert queue_timestamp(workload, conditions_of(workload), settings) == expected
 
 
-def test_g33_whoever_was_created_before_a_retry_precedes_it() -> None:
+def test_g33_workloads_created_before_a_requeue_precede_it() -> None:
     """SCH-211, SCH-910: the workload queues by the time of its eviction."""
     play = ScenarioBuilder()
     play.queue("q", 4)

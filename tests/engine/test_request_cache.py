@@ -1,4 +1,4 @@
-"""What workloads ask for, remembered for those that ask alike."""
+"""Requests of workloads, cached for equal ones."""
 
 from typing import Any
 
@@ -57,14 +57,14 @@ FACTS: tuple[Json, ...] = (
 @given(
     st.lists(st.tuples(st.sampled_from(OBJECTS), st.sampled_from(FACTS), st.sampled_from((PLAIN, ANOTHER))), max_size=9)
 )
-def test_what_is_remembered_is_what_would_be_read(questions: list[tuple[Json, Json, Environment]]) -> None:
+def test_a_cached_request_equals_a_fresh_one(questions: list[tuple[Json, Json, Environment]]) -> None:
     reader = RequestCache(EngineSettings())
     for thing, facts, environment in questions:
         anew = reading(RequestCache(EngineSettings()), thing, environment, **facts)
         assert reading(reader, thing, environment, **facts) == anew
 
 
-def test_workloads_that_ask_alike_share_one_answer() -> None:
+def test_workloads_with_equal_requests_share_one_result() -> None:
     play = ScenarioBuilder()
     play.queue("q", 1)
     play.submit("a", 1)
@@ -74,7 +74,7 @@ def test_workloads_that_ask_alike_share_one_answer() -> None:
     assert a.local_queue is b.local_queue
 
 
-def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_results_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_cache, "MOST_REMEMBERED", 2)
     reader = RequestCache(EngineSettings())
     first = reading(reader, a_workload())

@@ -56,7 +56,7 @@ def test_container_defaults_leave_the_pod_level_alone() -> None:
     assert amounts(pod(container(), resources={"requests": {"memory": 5}}), surroundings) == {"cpu": 3000, "memory": 5}
 
 
-def test_the_first_limit_range_by_name_gives_the_defaults() -> None:
+def test_the_first_limit_range_by_name_provides_the_defaults() -> None:
     """SCH-121."""
     later = limits("Container", "b", defaultRequest={"cpu": 2, "x": 1}, default={"cpu": 4, "x": 3})
     sooner = limits("Container", "a", defaultRequest={"cpu": 1}, default={"cpu": 3})

@@ -1,4 +1,4 @@
-"""What one pod asks for (docs/spec/scheduling.md §1.2)."""
+"""The requests of one pod (docs/spec/scheduling.md §1.2)."""
 
 import pytest
 from hypothesis import given
@@ -128,7 +128,7 @@ def test_resources_come_in_ascending_order() -> None:
     assert list(pod_amounts(pod(container({"z": 1, "cpu": 1}), container({"a": 1})))) == ["a", "cpu", "z"]
 
 
-def test_a_pod_without_requests_asks_for_nothing() -> None:
+def test_a_pod_without_requests_requests_nothing() -> None:
     assert pod_amounts(NO_PODS) == {}
 
 
@@ -142,7 +142,7 @@ init_containers = st.lists(st.tuples(st.booleans(), millis), max_size=5)
 
 
 @given(st.lists(millis, max_size=3), init_containers, millis)
-def test_the_request_is_the_highest_moment_of_the_pods_life(
+def test_the_request_is_the_maximum_over_the_lifecycle_of_the_pod(
     regular: list[int], init: list[tuple[bool, int]], overhead: int
 ) -> None:
     """SCH-110, SCH-112: start the containers one by one and watch the sum."""

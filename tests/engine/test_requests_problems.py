@@ -30,14 +30,14 @@ def test_requests_within_their_limits_and_ranges_are_fine() -> None:
     ],
     ids=["container", "init container", "pod"],
 )
-def test_a_request_above_its_limit_is_named_with_its_place(spec: Json, place: str) -> None:
+def test_a_request_above_its_limit_is_reported_with_its_path(spec: Json, place: str) -> None:
     """SCH-124.3."""
     wl = workload({"name": "main", "count": 1, "template": spec})
     expected = f'{ABOVE_LIMITS}{SPEC}.{place}: Invalid value: ["cpu"]: requests must not exceed its limits'
     assert resource_problem(wl, environment()) == expected
 
 
-def test_all_requests_above_limits_are_told_at_once() -> None:
+def test_all_requests_above_limits_are_reported_at_once() -> None:
     """SCH-124.3."""
     high = container({"memory": 2, "cpu": 2, "x": 1}, limits={"memory": 1, "cpu": 1, "x": 1})
     wl = workload(pod_set({"cpu": 1}), {"name": "second", "count": 1, "template": template(high, high)})
@@ -95,7 +95,7 @@ def test_the_whole_pod_must_keep_within_the_limit_range(bounds: Json, message: s
     assert resource_problem(wl, environment(limits("Pod", **bounds))) == expected
 
 
-def test_a_resource_that_nobody_asks_for_is_not_below_the_minimum() -> None:
+def test_a_resource_that_is_not_requested_is_not_below_the_minimum() -> None:
     """SCH-124.4."""
     ranges = (limits("Container", min={"memory": 1}), limits("Pod", min={"memory": 1}))
     assert resource_problem(of(container({"cpu": 1})), environment(*ranges)) is None
@@ -112,7 +112,7 @@ def test_several_limit_ranges_bind_as_the_strictest_of_them() -> None:
         assert (resource_problem(of(container(request)), environment(*ranges)) is None) is fine
 
 
-def test_requests_above_limits_are_told_before_limit_ranges() -> None:
+def test_requests_above_limits_are_reported_before_limit_ranges() -> None:
     """SCH-124: the first failure wins."""
     wl = workload(
         pod_set({"cpu": 9}), {"name": "b", "count": 1, "template": template(container({"cpu": 2}, limits={"cpu": 1}))}
@@ -126,7 +126,7 @@ def test_requests_above_limits_are_told_before_limit_ranges() -> None:
     ("bad", "what"),
     [({"spec": {"containers": [container({"cpu": "two"})]}}, '"two"'), ({"spec": {"containers": "none"}}, "array")],
 )
-def test_a_template_that_cannot_be_read_is_told_and_not_raised(bad: Json, what: str) -> None:
+def test_an_unreadable_template_is_reported_and_not_raised(bad: Json, what: str) -> None:
     wl = workload({"name": "main", "count": 1, "template": bad})
     problem = resource_problem(wl, environment())
     assert problem is not None

@@ -48,7 +48,7 @@ MIG = (
 )
 
 
-def test_golden_contributions_to_one_output_add_up_with_what_is_asked_for_directly() -> None:
+def test_golden_contributions_to_one_output_add_up_with_direct_requests() -> None:
     """G39: SCH-131."""
     assert counted({"mig-3g": 1, "mig-1g": 2, "slices": 1}, rules(*MIG)) == {"mem": 30, "slices": 6}
 
@@ -66,7 +66,7 @@ def test_golden_a_negative_sum_becomes_nothing() -> None:
     assert counted({"A": 2, "B": 1}, by) == {"x": 2}
 
 
-def test_a_negative_sum_takes_nothing_from_what_is_asked_for_directly() -> None:
+def test_a_negative_sum_takes_nothing_from_direct_requests() -> None:
     """SCH-131."""
     assert counted({"A": 1, "x": 3}, rules(transformation("A", {"x": -2}, "Replace"))) == {"x": 3}
 
@@ -137,7 +137,7 @@ def exact(text: str) -> Fraction:
 
 
 def expected(request: dict[str, str], entries: list[Json]) -> dict[str, int]:
-    """SCH-131, said once more in fractions."""
+    """SCH-131, computed a second time in fractions."""
     by_input = {entry["input"]: entry for entry in entries}
     kept = {
         name: exact(text)

@@ -23,17 +23,20 @@ from kohort.api.kueue.v1beta2.workload import PodSetRequest
 from kohort.engine.requests import Environment, PodSetDemand, RequestRules, demands, resource_requests
 
 NO_RULES = rules()
-NOWHERE = environment()
+EMPTY_ENVIRONMENT = environment()
 WITHOUT_RECLAIM = FeatureGates(DEFAULT_GATES.on - {Gate.ReclaimablePods})
 
 
 def demanded(
-    wl: Workload, by: RequestRules = NO_RULES, surroundings: Environment = NOWHERE, gates: FeatureGates = DEFAULT_GATES
+    wl: Workload,
+    by: RequestRules = NO_RULES,
+    surroundings: Environment = EMPTY_ENVIRONMENT,
+    gates: FeatureGates = DEFAULT_GATES,
 ) -> tuple[PodSetDemand, ...]:
     return demands(wl, by, surroundings, gates)
 
 
-def test_each_pod_set_asks_for_its_pods_in_the_order_of_the_spec() -> None:
+def test_each_pod_set_has_the_requests_of_its_pods_in_the_order_of_the_spec() -> None:
     """SCH-133."""
     first, second = demanded(
         workload(pod_set({"cpu": "500m"}, 3, "workers", minCount=2), pod_set({"memory": 1}, name="b"))
@@ -77,8 +80,8 @@ def reclaimable(**counts: int) -> Json:
     return [{"name": name, "count": count} for name, count in counts.items()]
 
 
-def test_reclaimable_pods_do_not_ask_again() -> None:
-    """G41: SCH-133. A re-queued workload of 10 pods with 4 reclaimable asks for 6."""
+def test_reclaimable_pods_are_not_requested_again() -> None:
+    """G41: SCH-133. A re-queued workload of 10 pods with 4 reclaimable requests 6."""
     (asked,) = demanded(workload(pod_set({"cpu": 1}, 10), reclaimablePods=reclaimable(main=4)))
     assert (asked.count, asked.spec_count, asked.total) == (6, 10, {"cpu": 6000})
 
@@ -89,13 +92,13 @@ def test_more_reclaimable_pods_than_there_are_leave_none() -> None:
     assert [asked.count for asked in demanded(wl)] == [0, 2]
 
 
-def test_reclaimable_pods_ask_as_well_when_the_gate_is_off() -> None:
+def test_reclaimable_pods_are_requested_when_the_gate_is_off() -> None:
     """SCH-133."""
     wl = workload(pod_set({"cpu": 1}, 10), reclaimablePods=reclaimable(main=4))
     assert demanded(wl, gates=WITHOUT_RECLAIM)[0].count == 10
 
 
-def test_golden_fewer_pods_ask_for_less_and_pods_are_the_assigners_to_count() -> None:
+def test_golden_fewer_pods_request_less_and_the_assigner_counts_pods() -> None:
     """G40: SCH-135, SCH-561."""
     (asked,) = demanded(workload(pod_set({"cpu": 1}, 4, minCount=2)))
     assert (asked.total, asked.total_of(3)) == ({"cpu": 4000}, {"cpu": 3000})
@@ -105,7 +108,9 @@ def test_requests_for_devices_are_added_after_the_rules() -> None:
     """SCH-132."""
     wl = workload(pod_set({"gpu": 1, "z": 1}, 2), pod_set({"gpu": 1}, name="b"))
     by = rules(transformation("gpu", {"x": 5}, "Replace"))
-    first, second = demands(wl, by, NOWHERE, DEFAULT_GATES, devices={"main": {"x": 1, "gpu": 2, "z": MAX_AMOUNT}})
+    first, second = demands(
+        wl, by, EMPTY_ENVIRONMENT, DEFAULT_GATES, devices={"main": {"x": 1, "gpu": 2, "z": MAX_AMOUNT}}
+    )
     assert first.per_pod == {"gpu": 2, "x": 6, "z": MAX_AMOUNT}
     assert list(first.per_pod) == sorted(first.per_pod)
     assert second.per_pod == {"x": 5}
@@ -128,7 +133,7 @@ def test_pending_totals_are_shown_as_kubernetes_writes_them() -> None:
     )
 
 
-def test_equal_templates_are_read_once_and_the_answer_cannot_be_changed() -> None:
+def test_equal_templates_are_read_once_and_the_result_is_immutable() -> None:
     one, other = (demanded(workload(pod_set({"cpu": 1}, count)))[0].per_pod for count in (1, 2))
     assert one is other
     with pytest.raises(TypeError):
@@ -154,7 +159,7 @@ counts = st.integers(0, 2**31 - 1)
 
 
 @given(requests, counts, counts)
-def test_totals_are_what_a_pod_asks_for_times_the_pods(request: Json, count: int, done: int) -> None:
+def test_totals_are_the_requests_of_a_pod_times_the_number_of_pods(request: Json, count: int, done: int) -> None:
     """SCH-133, SCH-102, SCH-113, SCH-137: never negative, never beyond 64 bits, else a multiple of the count."""
     (asked,) = demanded(workload(pod_set(request, count), reclaimablePods=reclaimable(main=done)))
     assert asked.count == max(0, count - done)

@@ -47,8 +47,8 @@ def test_a_workload_without_admission_uses_nothing() -> None:
     assert admitted_usage(workload(pod_set({"cpu": 1})), DEFAULT_GATES) == ()
 
 
-def test_golden_reclaimable_pods_give_their_quota_back() -> None:
-    """G41: SCH-134. Of ten pods with one core each, four are done; the assignment still says ten."""
+def test_golden_reclaimable_pods_return_their_quota() -> None:
+    """G41: SCH-134. Of ten pods with one core each, four are done; the assignment still has ten."""
     assert the_usage(admitted(10, {"cpu": 10}, reclaimable=4, count=10)) == (6, {"cpu": 6000})
 
 
@@ -64,7 +64,7 @@ def test_a_missing_count_is_the_specs() -> None:
 
 
 def test_a_partial_admission_counts_the_admitted_pods() -> None:
-    """SCH-134: ten were asked for, four admitted; reclaiming shows only below four."""
+    """SCH-134: ten were requested, four admitted; reclaiming shows only below four."""
     assert the_usage(admitted(10, {"cpu": 4}, count=4)) == (4, {"cpu": 4000})
     assert the_usage(admitted(10, {"cpu": 4}, reclaimable=5, count=4)) == (4, {"cpu": 4000})
     assert the_usage(admitted(10, {"cpu": 4}, reclaimable=7, count=4)) == (3, {"cpu": 3000})

@@ -1,4 +1,4 @@
-"""A turn comes to an end, and nothing that happened is forgotten: what random scenarios once found to be otherwise."""
+"""A scheduling run ends, and no event is lost: counterexamples that random scenarios once found."""
 
 from typing import Any
 
@@ -32,10 +32,10 @@ def submit_sets(play: ScenarioBuilder, name: str, queue: str, *pod_sets: Json) -
 
 
 class TestEndlessSearches:
-    """A search for flavors that ends without a place begins again; no turn may wait for its end (SCH-237, SCH-550)."""
+    """A flavor search that ends without a placement begins again; no run may wait for its end (SCH-237, SCH-550)."""
 
     def play(self) -> ScenarioBuilder:
-        """A strict head whose pod sets take the place away from each other, whatever flavor the first one tries."""
+        """A strict head whose pod sets take quota from each other, whichever flavor the first one tries."""
         play = ScenarioBuilder()
         play.flavor("f2", **TAINTED)
         self.give(play, f1=2, f2=2)
@@ -46,10 +46,10 @@ class TestEndlessSearches:
         groups = [group({"f1": [quota(CPU, f1)], "f2": [quota(CPU, f2)]})]
         play.queue("q", groups=groups, queueingStrategy="StrictFIFO")
 
-    def test_pod_sets_that_search_in_turns(self) -> None:
+    def test_pod_sets_with_alternating_searches(self) -> None:
         assert self.play().reserved == []
 
-    def test_a_search_that_goes_on_in_the_middle_begins_anew_in_the_same_turn(self) -> None:
+    def test_a_search_that_continues_in_the_middle_begins_anew_in_the_same_run(self) -> None:
         play = self.play()
         self.give(play, f1=6, f2=0)
         assert play.turn().reserved == ["w"]
@@ -67,8 +67,8 @@ def test_an_eviction_that_could_not_be_written_is_issued_again() -> None:
     assert play.turn().evicted == {}
 
 
-class TestTheNextOne:
-    """When a head leaves that blocked its StrictFIFO queue, it is the turn of the next one (SCH-238)."""
+class TestNextHead:
+    """When a head leaves that blocked its StrictFIFO queue, the next one is evaluated (SCH-238)."""
 
     @pytest.fixture
     def play(self) -> ScenarioBuilder:
@@ -96,7 +96,7 @@ class TestTheNextOne:
 
 
 @pytest.mark.parametrize("others", [0, 3])
-def test_a_search_goes_on_whatever_other_trees_do(others: int) -> None:
+def test_a_search_continues_independently_of_other_trees(others: int) -> None:
     """SCH-553: what was recorded in the last cycle of the queue counts, however many cycles ran elsewhere."""
     play = ScenarioBuilder()
     play.queue("a", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]})])
@@ -112,8 +112,8 @@ def test_a_search_goes_on_whatever_other_trees_do(others: int) -> None:
     assert play.once().admitted["a1"] == {CPU: "f2"}
 
 
-def test_a_victim_on_its_way_out_is_chosen_again_before_its_eviction_is_seen() -> None:
-    """SCH-620, SCH-653: a preemptor that is looked at again issues nothing new, whoever looks cheaper by now."""
+def test_a_preempted_victim_is_selected_again_before_its_eviction_is_observed() -> None:
+    """SCH-620, SCH-653: a preemptor that is evaluated again issues nothing new, although others are cheaper by now."""
     play = ScenarioBuilder()
     play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
     play.running("older", 2)
@@ -127,7 +127,7 @@ def test_a_victim_on_its_way_out_is_chosen_again_before_its_eviction_is_seen() -
 
 
 def evictions(play: ScenarioBuilder) -> list[str]:
-    """Whom a turn evicts, without writing it down."""
+    """Workloads that a run evicts, without writing it down."""
     return [each.workload.name for each in play.engine.schedule(play.now) if isinstance(each, Evict)]
 
 
@@ -147,7 +147,7 @@ def test_what_victims_still_hold_may_be_given_away_in_the_same_cycle() -> None:
 
 
 class TestAScanThatIsTwoCyclesOld:
-    """SCH-553, SCH-554: admissions and evictions of its queue outdate it, within a turn as between single cycles."""
+    """SCH-553, SCH-554: admissions and evictions of its queue outdate it, within a run as between single cycles."""
 
     def play(self) -> ScenarioBuilder:
         """The first pod set of w took f1 and would go on with f2; the second one will never find a place."""
@@ -179,8 +179,8 @@ class TestAScanThatIsTwoCyclesOld:
         assert "pod set x: insufficient unused quota for cpu in flavor f1" in by_turn.pending_reason("w")[1]
 
 
-def test_a_preemptor_looks_for_others_when_the_queue_of_its_victim_falls_asleep() -> None:
-    """SCH-1052: the quota stays taken, but nobody of that queue is a victim any more."""
+def test_a_preemptor_selects_other_victims_when_the_queue_of_its_victim_is_stopped() -> None:
+    """SCH-1052: the quota stays taken, but no workload of that queue is a victim any more."""
     play = ScenarioBuilder()
     check(play, "True")
     play.queue("owner", 4, preemption={"reclaimWithinCohort": "Any"})
@@ -214,8 +214,8 @@ def check(play: ScenarioBuilder, active: str) -> None:
     )
 
 
-def test_who_began_to_wait_for_victims_competes_as_preemptor_in_the_same_turn() -> None:
-    """SCH-240, SCH-320: of two preemptors, the one that borrows nothing goes first, and the other finds them taken."""
+def test_a_workload_that_began_to_wait_for_victims_competes_as_preemptor_in_the_same_run() -> None:
+    """SCH-240, SCH-320: of two preemptors, the one that borrows nothing comes first, and the other finds them taken."""
     play = ScenarioBuilder(configured(PrioritizePreemptorWorkloads=True))
     urgent = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
     play.queue("owner", 4, preemption={"reclaimWithinCohort": "Any"})
@@ -228,12 +228,12 @@ def test_who_began_to_wait_for_victims_competes_as_preemptor_in_the_same_turn() 
     assert play.turn().waiting["back"].message.endswith("Pending the preemption of 1 workload(s)")
 
 
-class TestALocalQueueThatLeadsElsewhereByNow:
-    """SCH-261: what its running workloads give back is told there, too, and in the tree where they hold quota."""
+class TestRetargetedLocalQueue:
+    """SCH-261: quota released by its running workloads reactivates others there, too, and in the tree that it is in."""
 
     @pytest.fixture
     def play(self) -> ScenarioBuilder:
-        """A workload runs in `old`, its LocalQueue leads to `new`, and in both trees somebody is parked."""
+        """A workload runs in `old`, its LocalQueue points to `new`, and both trees have an inadmissible workload."""
         play = ScenarioBuilder()
         for name in ("old", "new"):
             play.queue(name, 4, cohort=None)
@@ -249,19 +249,19 @@ class TestALocalQueueThatLeadsElsewhereByNow:
         play.put({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": place, "spec": spec})
 
     def again(self, play: ScenarioBuilder) -> set[str]:
-        """Who of the parked ones gets another look."""
+        """The inadmissible workloads that are reactivated."""
         return {name for name in play.turn().waiting if name.startswith("parked")}
 
-    def test_is_told_that_quota_came_back(self, play: ScenarioBuilder) -> None:
+    def test_returned_quota_reactivates_all(self, play: ScenarioBuilder) -> None:
         mover = next(each for key, each in play.workloads.items() if key.name == "mover")
         play.show(msgspec.structs.replace(mover, status=WorkloadStatus()))
         assert self.again(play) == {"parked-old", "parked-new"}
 
-    def test_is_told_of_pods_that_are_done(self, play: ScenarioBuilder) -> None:
+    def test_finished_pods_reactivate_all(self, play: ScenarioBuilder) -> None:
         play.reclaim({"workload": "ns/mover", "pods": {"main": 1}})
         assert self.again(play) == {"parked-old", "parked-new"}
 
-    def test_is_told_of_another_priority(self, play: ScenarioBuilder) -> None:
+    def test_another_priority_reactivates_all(self, play: ScenarioBuilder) -> None:
         mover = next(each for key, each in play.workloads.items() if key.name == "mover")
         play.show(msgspec.structs.replace(mover, spec=msgspec.structs.replace(mover.spec, priority=-1)))
         assert self.again(play) == {"parked-old", "parked-new"}

@@ -1,4 +1,4 @@
-"""The second pass: workloads that have their quota and look for places (SCH-270 to SCH-272, SCH-332, SCH-341)."""
+"""The second pass: workloads with quota and without a placement (SCH-270 to SCH-272, SCH-332, SCH-341)."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from engine.invariants import check
 from engine.scenario import DAWN
 from engine.scenario_builders import FAIR_SHARING, configured
-from engine.topology.topology_play import HOST, UNCONSTRAINED, TopologyPlay
+from engine.topology.topology_scenario_builder import HOST, UNCONSTRAINED, TopologyScenarioBuilder
 from kohort.api.codec import from_json, to_json
 from kohort.api.conditions import find
 from kohort.api.kueue.conversion import V1BETA2
@@ -25,7 +25,7 @@ CHECKED: Any = {"admissionChecksStrategy": {"admissionChecks": [{"name": "c"}]}}
 PREEMPTING: Any = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 
 
-class Stage(TopologyPlay):
+class SecondPassHarness(TopologyScenarioBuilder):
     """Nodes of one core, and a queue with quota for four."""
 
     def __init__(self, settings: Any = None, *nodes: str, **spec: Any) -> None:
@@ -45,7 +45,7 @@ class Stage(TopologyPlay):
             self.node(node, 1)
 
     def check(self, state: str, name: str = "w") -> None:
-        """The admission check of a workload says so."""
+        """The admission check of a workload is set to this state."""
         self.change(name, admissionChecks=[{"name": "c", "state": state, "message": "", "lastTransitionTime": AT}])
 
     def fail_node(self, *nodes: str, name: str = "w") -> None:
@@ -59,7 +59,7 @@ class Stage(TopologyPlay):
         manifest["status"] = {**manifest.get("status", {}), **status}
         self.show(from_json(manifest, WorkloadObject))
 
-    def later(self, seconds: float) -> "Stage":
+    def later(self, seconds: float) -> "SecondPassHarness":
         self.wait(seconds)
         self.turn()
         return self
@@ -68,9 +68,9 @@ class Stage(TopologyPlay):
         return next(iter(self.places(name)), "")
 
 
-def delayed(settings: Any = None, **spec: Any) -> Stage:
+def delayed(settings: Any = None, **spec: Any) -> SecondPassHarness:
     """A workload that has quota, and whose place is to be found when its check is ready."""
-    stage = Stage(settings, **CHECKED, **spec)
+    stage = SecondPassHarness(settings, **CHECKED, **spec)
     stage.gang("w", 1, request=UNCONSTRAINED)
     stage.check("Pending")
     stage.turn()
@@ -78,8 +78,8 @@ def delayed(settings: Any = None, **spec: Any) -> Stage:
     return stage
 
 
-def running(*nodes: str, **gates: bool) -> Stage:
-    stage = Stage(configured(**gates), "n1")
+def running(*nodes: str, **gates: bool) -> SecondPassHarness:
+    stage = SecondPassHarness(configured(**gates), "n1")
     stage.gang("w", 1, request=UNCONSTRAINED)
     stage.turn()
     assert stage.node_of() == "n1"
@@ -88,7 +88,7 @@ def running(*nodes: str, **gates: bool) -> Stage:
     return stage
 
 
-def occupy(stage: Stage, node: str, *, priority: int = 0) -> None:
+def occupy(stage: SecondPassHarness, node: str, *, priority: int = 0) -> None:
     """Another workload runs on the node, which is new."""
     stage.node(node, 1)
     stage.running("small", 1, flavor="tas", priority=priority)
@@ -107,7 +107,7 @@ class TestDelayed:
         assert stage.later(60).decisions == []
         assert stage.engine.wake_at() is None
 
-    def test_its_place_is_found_a_second_after_its_checks_are_ready(self) -> None:
+    def test_its_placement_is_found_a_second_after_its_checks_are_ready(self) -> None:
         """SCH-271, SCH-503."""
         stage = delayed()
         stage.node("n1", 1)
@@ -155,8 +155,8 @@ class TestDelayed:
         usage = stage.engine.store.queues["q"].node.cells[next(iter(stage.engine.store.workloads[W].usage))].usage
         assert usage == 4000
 
-    def test_who_was_evicted_meanwhile_gets_none(self) -> None:
-        """SCH-271: readiness asks again."""
+    def test_a_workload_evicted_meanwhile_gets_none(self) -> None:
+        """SCH-271: readiness triggers it again."""
         stage = delayed(**PREEMPTING)
         stage.check("Ready")
         stage.submit("boss", 4, priority=9)
@@ -164,7 +164,7 @@ class TestDelayed:
         assert stage.evicted == {"w": "InClusterQueue"}
         assert stage.engine.wake_at() is None
 
-    def test_a_stopped_queue_places_nobody_and_forgets_nobody(self) -> None:
+    def test_a_stopped_queue_places_and_drops_no_workload(self) -> None:
         """SCH-303."""
         stage = delayed()
         stage.check("Ready")
@@ -183,7 +183,7 @@ class TestDelayed:
         assert isinstance(decision, KeepUnplaced)
         assert decision.message == "failed to assign flavors to pod set main: no TAS flavor assigned"
 
-    def test_victims_may_make_room_for_it(self) -> None:
+    def test_victims_may_free_nodes_for_it(self) -> None:
         """TAS-88."""
         stage = delayed(**PREEMPTING)
         occupy(stage, "n1", priority=-1)
@@ -215,7 +215,7 @@ class TestDelayed:
         stage.node("n1", 1)
         assert stage.later(1).reserved == ["w"]
 
-    def test_it_goes_first_under_fair_sharing_too(self) -> None:
+    def test_it_comes_first_under_fair_sharing_too(self) -> None:
         """SCH-732."""
         stage = delayed(configured(FAIR_SHARING))
         stage.submit("other", 1, priority=9)
@@ -225,7 +225,7 @@ class TestDelayed:
 
 
 class TestReplacement:
-    def test_a_failed_node_is_replaced_and_forgotten(self) -> None:
+    def test_a_failed_node_is_replaced_and_dropped(self) -> None:
         """SCH-270, TAS-110."""
         stage = running("n2")
         stage.fail_node("n1")
@@ -234,7 +234,7 @@ class TestReplacement:
         assert stage.workloads[W].status.unhealthy_nodes == ()
         assert stage.engine.wake_at() is None
 
-    def test_others_get_the_place_that_it_leaves_in_the_next_cycle(self) -> None:
+    def test_others_get_its_released_placement_in_the_next_cycle(self) -> None:
         """TAS-84: the pods may still be there when the cycle decides; this node can have pods again."""
         stage = running("n2")
         stage.perform({"failNodes": {"workload": "ns/w", "nodes": ["n1"]}})
@@ -255,14 +255,14 @@ class TestReplacement:
         assert stage.later(1).reserved == ["w"]
         assert stage.node_of() == "n2"
 
-    def test_a_node_where_it_has_no_pods_is_none_of_its_business(self) -> None:
+    def test_a_node_without_its_pods_is_ignored(self) -> None:
         """SCH-270."""
         stage = running("n2")
         stage.fail_node("n7")
         assert stage.engine.wake_at() is None
 
     def test_without_replacement_it_is_evicted(self) -> None:
-        """SCH-332, SCH-361: and neither put back nor told to wait."""
+        """SCH-332, SCH-361: and neither requeued nor given a pending reason."""
         stage = running()
         stage.fail_node("n1", "n7")
         assert stage.later(1).decisions == [EvictForFailedNodes(W, ("n1", "n7"))]
@@ -287,9 +287,9 @@ class TestReplacement:
         stage.node("n2", 1)
         assert stage.later(2).reserved == ["w"]
 
-    def test_nobody_is_preempted_for_it(self) -> None:
+    def test_no_workload_is_preempted_for_it(self) -> None:
         """TAS-109."""
-        stage = Stage(configured(TASFailedNodeReplacementFailFast=False), "n1", **PREEMPTING)
+        stage = SecondPassHarness(configured(TASFailedNodeReplacementFailFast=False), "n1", **PREEMPTING)
         stage.gang("w", 1, request=UNCONSTRAINED)
         stage.turn()
         occupy(stage, "n2", priority=-1)
@@ -312,7 +312,7 @@ class TestReplacement:
 class TestExplained:
     """TAS-116: a workload that has quota and no places is explained like one that is pending."""
 
-    def explained(self, stage: Stage) -> tuple[Evaluation | None, str]:
+    def explained(self, stage: SecondPassHarness) -> tuple[Evaluation | None, str]:
         found = stage.engine.explain(W, stage.now)
         assert check(stage.engine) == []
         return found.evaluation, explanation_lines(found)[0]
@@ -381,7 +381,7 @@ class TestExplained:
 
 
 @pytest.mark.parametrize("event", [ReservationFailed(W), EvictionFailed(W)])
-def test_failed_writes_of_nobody_in_particular_are_no_matter(event: Any) -> None:
+def test_failed_writes_without_a_workload_are_ignored(event: Any) -> None:
     stage = running()
     stage.engine.apply(event, stage.now)
     assert stage.later(1).decisions == []

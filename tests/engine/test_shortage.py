@@ -1,4 +1,4 @@
-"""What stands in the way of an amount: the worked examples of §4.6 limit by limit, and random trees."""
+"""The limits that an amount exceeds: the worked examples of §4.6 limit by limit, and random trees."""
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ def ask(play: ScenarioBuilder, queue: str, cores: int) -> tuple[Shortage, ...]:
     return shortages(play.engine.store.queues[queue].node, CPU, to_amount("cpu", cores))
 
 
-def told(play: ScenarioBuilder, queue: str, cores: int) -> list[tuple[BindingLimit, str, int]]:
+def limits(play: ScenarioBuilder, queue: str, cores: int) -> list[tuple[BindingLimit, str, int]]:
     """Limit, node and missing cores of every shortage."""
     return [(each.limit, str(each.place), each.missing // 1000) for each in ask(play, queue, cores)]
 
@@ -40,7 +40,7 @@ class TestExampleA:
     def test_the_cohort_is_full(self, play: ScenarioBuilder) -> None:
         play.running("b1", 12, "b")
         play.running("a1", 8, "a")
-        assert told(play, "a", 4) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 3)]
+        assert limits(play, "a", 4) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 3)]
         assert ask(play, "a", 4)[0].text == "cohort R has 13, 12 in use, 3 more needed"
 
     def test_a_sibling_keeps_what_would_do(self, play: ScenarioBuilder) -> None:
@@ -54,19 +54,19 @@ class TestExampleA:
     def test_a_sibling_keeps_too_little_to_help(self, play: ScenarioBuilder) -> None:
         play.running("b1", 7, "b")
         play.running("a1", 12, "a")
-        assert told(play, "a", 3) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 2)]
+        assert limits(play, "a", 3) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 2)]
 
     def test_both_limits_at_once_the_tightest_first(self, play: ScenarioBuilder) -> None:
         play.queue("a", 9, bl=2)
         play.running("a1", 10, "a")
         play.running("b1", 8, "b")
-        assert told(play, "a", 4) == [
+        assert limits(play, "a", 4) == [
             (BindingLimit.BORROWING_LIMIT, "queue a", 3),
             (BindingLimit.COHORT_CAPACITY, "cohort R", 1),
         ]
         assert ask(play, "a", 4)[0].text == "queue a has 9 and may borrow 2, 10 in use, 3 more needed"
 
-    def test_more_than_could_ever_be(self, play: ScenarioBuilder) -> None:
+    def test_more_than_the_maximum(self, play: ScenarioBuilder) -> None:
         play.running("a1", 9, "a")
         (found,) = ask(play, "a", 14)
         assert (found.limit, found.place, found.allowed, found.in_use) == (BindingLimit.MAXIMUM, R, 13000, 0)
@@ -79,11 +79,11 @@ def test_a_queue_alone_has_its_nominal_quota() -> None:
     play = ScenarioBuilder()
     play.queue("q", 10, cohort=None)
     play.running("q1", 8)
-    assert told(play, "q", 5) == [(BindingLimit.NOMINAL, "queue q", 3)]
-    assert told(play, "q", 11) == [(BindingLimit.MAXIMUM, "queue q", 1)]
+    assert limits(play, "q", 5) == [(BindingLimit.NOMINAL, "queue q", 3)]
+    assert limits(play, "q", 11) == [(BindingLimit.MAXIMUM, "queue q", 1)]
 
 
-def test_a_queue_that_may_not_borrow_is_told_so() -> None:
+def test_a_queue_that_may_not_borrow_is_reported_so() -> None:
     play = ScenarioBuilder()
     play.queue("a", 4, bl=0)
     play.queue("b", 4)
@@ -119,7 +119,7 @@ class TestExampleB:
 
     def test_a_cohort_in_between_binds(self, play: ScenarioBuilder) -> None:
         play.running("a1", 12, "a")
-        assert told(play, "a", 8) == [(BindingLimit.BORROWING_LIMIT, "cohort L", 1)]
+        assert limits(play, "a", 8) == [(BindingLimit.BORROWING_LIMIT, "cohort L", 1)]
 
     def test_the_root_binds_and_a_queue_two_levels_down_keeps_quota_from_it(self, play: ScenarioBuilder) -> None:
         play.cohort("L", 4, parent="R", ll=6)
@@ -128,7 +128,7 @@ class TestExampleB:
         assert (found.limit, found.place, found.missing) == (BindingLimit.LENDING_LIMIT, R, 1000)
         assert [str(keeper.place) for keeper in found.keepers] == ["queue c"]
 
-    def test_below_a_cohort_that_keeps_quota_nobody_else_is_named(self, play: ScenarioBuilder) -> None:
+    def test_below_a_cohort_that_keeps_quota_no_other_node_is_named(self, play: ScenarioBuilder) -> None:
         play.cohort("L", 4, parent="R")
         play.cohort("M", 1, parent="R", ll=1)
         play.running("a1", 24, "a")
@@ -145,7 +145,7 @@ class TestExampleB:
         )
 
 
-def test_people_read_the_units_they_write() -> None:
+def test_amounts_have_the_units_of_the_specification() -> None:
     """SCH-104."""
     play = ScenarioBuilder()
     play.queue("q", groups=[group({"f": [quota("memory", "10Gi")]})], cohort=None)

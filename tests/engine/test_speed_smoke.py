@@ -50,9 +50,9 @@ def releases(monkeypatch: pytest.MonkeyPatch) -> Counter:
     return counter
 
 
-def played(yardstick: BenchmarkScenario, preempted: Preempted = Preempted.STARTS_OVER) -> Driver:
+def played(scenario: BenchmarkScenario, preempted: Preempted = Preempted.STARTS_OVER) -> Driver:
     driver = Driver(preempted=preempted)
-    driver.set_up(yardstick)
+    driver.set_up(scenario)
     driver.run()
     return driver
 
@@ -69,13 +69,13 @@ def crowded(rounds: int) -> Driver:
     return driver
 
 
-def test_every_job_of_the_yardstick_runs_to_its_end() -> None:
+def test_every_job_of_the_benchmark_scenario_finishes() -> None:
     driver = played(SMALL)
     assert driver.finished == SMALL.jobs
     assert driver.admissions == driver.finished + driver.evictions
 
 
-def test_no_quota_lies_idle_while_somebody_waits_for_it() -> None:
+def test_no_quota_is_unused_while_a_workload_waits_for_it() -> None:
     """Where no work is lost, the makespan is what the jobs take of the quota, give or take the last job."""
     driver = played(SMALL, Preempted.RESUMES)
     assert SMALL.bound * 1000 <= driver.now_ms <= SMALL.bound * 1000 * 1.05
@@ -87,14 +87,14 @@ def test_an_admission_takes_few_evaluations(evaluations: Counter) -> None:
 
 
 def test_evaluations_do_not_grow_with_what_waits(evaluations: Counter) -> None:
-    """SCH-251: whatever waits behind an equal workload that failed costs nothing."""
+    """SCH-251: workloads behind an equivalent one that failed cost nothing."""
     crowded(5).run_for(100)
     few, evaluations.times = evaluations.times, 0
     crowded(30).run_for(100)
     assert evaluations.times <= 1.5 * few
 
 
-def test_nobody_is_taken_out_for_a_try_when_not_even_all_would_do(releases: Counter) -> None:
+def test_no_usage_is_taken_out_when_not_even_all_candidates_would_do(releases: Counter) -> None:
     """SCH-634."""
     play = ScenarioBuilder()
     play.queue("a", 10, preemption={"reclaimWithinCohort": "LowerPriority"})

@@ -1,4 +1,4 @@
-"""Whatever happens to an engine, in whatever order, its invariants hold: random events over random trees."""
+"""After any events, in any order, the invariants of an engine hold: random events over random trees."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Json = Any
 T = TypeVar("T")
 
 ROUGH: list[Writing] = [ScenarioGenerator.delete_queue, ScenarioGenerator.restore_queue]
-"""What an API server would not let happen while somebody holds quota (SCH-1054), and the engine must survive."""
+"""Events that an API server would not allow while a workload holds quota (SCH-1054), and the engine must survive."""
 
 
 def picking(data: st.DataObject) -> Pick:
@@ -75,7 +75,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.perform({"schedule": {}})
 
     @rule()
-    def jobs_stop_and_make_room(self) -> None:
+    def jobs_stop_and_free_quota(self) -> None:
         self.perform({"settle": {}}, {"schedule": {}})
 
     @rule()
@@ -87,7 +87,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.perform({"wait": seconds})
 
     def teardown(self) -> None:
-        """Whoever is left leaves; then nothing is in use (SCH-421)."""
+        """Remaining workloads are deleted; then nothing is in use (SCH-421)."""
         for key in list(self.stage.workloads):
             self.stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
         self.stage.schedule()

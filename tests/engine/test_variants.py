@@ -57,7 +57,7 @@ def test_a_parent_is_neither_queued_nor_counted() -> None:
     assert stage.turn().decisions == []
 
 
-def test_a_worse_variant_does_not_start_beside_a_better_one() -> None:
+def test_a_worse_variant_does_not_start_with_a_better_one() -> None:
     """SCH-330."""
     stage = play()
     variant(stage, "best")
@@ -85,7 +85,7 @@ def test_a_better_variant_takes_over_from_a_worse_one() -> None:
 
 
 class TestWhileChecksDecide:
-    """SCH-330, SCH-1113: only an admitted variant stands in the way of its siblings"""
+    """SCH-330, SCH-1113: only an admitted variant blocks its siblings"""
 
     @pytest.fixture
     def stage(self) -> ScenarioBuilder:
@@ -111,7 +111,7 @@ class TestWhileChecksDecide:
         decisions = stage.engine.schedule(stage.now)
         assert [(type(each), each.workload.name) for each in decisions] == [(Reserve, f"w-{second}")]
 
-    def test_whoever_passes_ends_the_race(self, stage: ScenarioBuilder) -> None:
+    def test_a_variant_that_passes_ends_the_race(self, stage: ScenarioBuilder) -> None:
         variant(stage, "best")
         stage.turn()
         assert is_admitted(stage.workloads[ObjectKey("ns", "w-best")]), "the checks of a stage are passed at once"
@@ -169,7 +169,7 @@ class Family:
         raise AssertionError("the family does not come to rest")
 
     def stop_job(self) -> None:
-        """The job has no active pods any more: the parent lets go of its quota, and only it."""
+        """The job has no active pods any more: the parent releases its quota, and only it."""
         parent = self.stage.workloads[self.PARENT]
         self.stage.show(release(parent, self.stage.settings.gates, self.stage.now))
 
@@ -186,7 +186,7 @@ class Family:
         return {key.name for key, each in self.stage.workloads.items() if key.name[:2] == "w-" and each.spec.active}
 
 
-class TestAFamily:
+class TestFamily:
     """The engine decides, the controllers carry it on (SCH-1112 to SCH-1115)."""
 
     def test_the_best_flavor_wins_and_the_others_rest(self) -> None:
@@ -210,8 +210,8 @@ class TestAFamily:
         family.run()
         assert (family.runs_in, family.active) == ("best", {"w-best"})
 
-    def test_a_better_flavor_that_is_lost_on_the_way_leaves_the_old_one(self) -> None:
-        """SCH-1003, SCH-1113, SCH-1114: whoever made way returns when it was for nothing"""
+    def test_a_better_flavor_that_is_lost_leaves_the_old_one(self) -> None:
+        """SCH-1003, SCH-1113, SCH-1114: an evicted variant returns when its eviction was for nothing"""
         stage = play()
         stage.running("other", 4, flavor="best")
         family = Family(stage)
@@ -243,5 +243,5 @@ class TestAFamily:
         assert (family.runs_in, family.active) == ("best", {"w-best"})
 
     def ungated(self, stage: ScenarioBuilder) -> set[str]:
-        """Who may preempt."""
+        """Variants that may preempt."""
         return {key.name for key, each in stage.workloads.items() if gate_opened_at(each, CONCURRENT_ADMISSION_GATE)}

@@ -1,4 +1,4 @@
-"""Who gives way, and who does not: what the golden scenarios leave open (SCH-612 to SCH-640, SCH-722)."""
+"""Victims and non-victims: what the golden scenarios leave open (SCH-612 to SCH-640, SCH-722)."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ class TestFlatCohort:
         assert play.turn().evicted == {"mighty": "InCohortReclamation"}
 
 
-def test_whoever_is_leaving_anyway_comes_first_whatever_its_kind() -> None:
+def test_already_evicted_workloads_of_any_kind_come_first() -> None:
     """SCH-621: a workload of the own queue before one to reclaim, and nothing new is issued."""
     play = ScenarioBuilder()
     play.queue("a", 4, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
@@ -92,20 +92,20 @@ class TestBoost:
         return play
 
     @pytest.mark.parametrize(("boosts", "victim"), [(True, "older"), (False, "newer")])
-    def test_it_decides_who_goes(self, boosts: bool, victim: str) -> None:
+    def test_it_selects_the_victims(self, boosts: bool, victim: str) -> None:
         play = self.play(boosts=boosts)
         play.submit("urgent", 2, priority=5)
         assert set(play.turn().evicted) == {victim}
 
     @pytest.mark.parametrize(("boost", "evicted"), [("-1", set()), ("0", set()), ("1", {"older"})])
-    def test_it_decides_who_may_preempt(self, boost: str, evicted: set[str]) -> None:
+    def test_it_decides_which_workloads_may_preempt(self, boost: str, evicted: set[str]) -> None:
         play = self.play(boosts=True)
         manifest = play.workload("w", 2, "q", priority=-3)
         manifest["metadata"]["annotations"] = {BOOST: boost}
         play.put(manifest)
         assert set(play.turn().evicted) == evicted
 
-    def test_it_decides_who_is_first(self) -> None:
+    def test_it_orders_the_candidates(self) -> None:
         play = self.play(boosts=True)
         play.queue("p", 2)
         for name, boost in (("plain", "0"), ("boosted", "7"), ("unreadable", "much")):
@@ -116,8 +116,8 @@ class TestBoost:
 
 
 @pytest.mark.parametrize("cohorts", ["LM", "ML"])
-def test_of_two_cohorts_with_equal_shares_the_first_by_name_gives(cohorts: str) -> None:
-    """SCH-722, where Kueue leaves it open: neither who came first decides, nor priority or age of the victims"""
+def test_of_two_cohorts_with_equal_shares_the_first_by_name_is_preempted(cohorts: str) -> None:
+    """SCH-722, where Kueue leaves it open: neither the order of arrival decides, nor priority or age of the victims"""
     play = ScenarioBuilder(configured(FAIR_SHARING))
     play.queue("a", 4, preemption={"reclaimWithinCohort": "Any"})
     for cohort in cohorts:
@@ -127,4 +127,4 @@ def test_of_two_cohorts_with_equal_shares_the_first_by_name_gives(cohorts: str) 
     play.running("new", 2, "of-M", priority=0)
     play.submit("a1", 2, "a")
     assert play.turn().evicted == {"old": "InCohortReclamation"}
-    assert play.turn().evicted == {}, "and nobody else in the next turn"
+    assert play.turn().evicted == {}, "and no other in the next run"

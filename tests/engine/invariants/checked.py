@@ -1,4 +1,4 @@
-"""An engine that does not trust itself: after every event, decision and search it looks whether all is well."""
+"""An engine that checks itself: the invariants are verified after every event, decision and search."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Builders for the life of a Workload: one line per object, and time in seconds since a fixed start."""
+"""Builders for Workloads in any state: one line per object, and time in seconds since a fixed start."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -124,8 +124,8 @@ def found(wl: Workload, type_: str) -> Condition:
     return condition
 
 
-def said(wl: Workload, type_: str) -> tuple[str, str, str]:
-    """What a condition says: status, reason, message."""
+def condition_text(wl: Workload, type_: str) -> tuple[str, str, str]:
+    """Status, reason and message of a condition."""
     condition = found(wl, type_)
     return condition.status, condition.reason, condition.message
 

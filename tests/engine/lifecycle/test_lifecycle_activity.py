@@ -31,7 +31,7 @@ class TestClusterQueue:
         assert verdict(cq, flavors={"a": PLAIN, "b": PLAIN}, checks={"c": answering()}) == expected
         assert verdict(queue()) == expected
 
-    def test_that_is_deleted_says_only_that(self) -> None:
+    def test_a_deleted_object_has_only_that_reason(self) -> None:
         """SCH-1051, API-107"""
         expected = ("False", "Terminating", "Can't admit new workloads; clusterQueue is terminating")
         assert verdict(queue("missing", deleted=True, stop_policy="Hold")) == expected
@@ -62,7 +62,7 @@ class TestClusterQueue:
             f" ({name} is not supported by this version of Kohort yet)."
         )
 
-    def test_gives_the_first_cause_as_the_reason(self) -> None:
+    def test_has_the_first_cause_as_the_reason(self) -> None:
         """API-78"""
         cq = queue("a", checks=(rule("gone"), rule("off")))
         off = {"off": answering(status="False")}
@@ -83,7 +83,7 @@ class TestClusterQueue:
             ((rule("p", "a"),), "Ready"),
         ],
     )
-    def test_takes_one_multikueue_check_for_all_flavors_and_no_provisioning_beside_it(
+    def test_takes_one_multikueue_check_for_all_flavors_without_a_provisioning_check(
         self, checks: Any, reason: str
     ) -> None:
         """MK-3, SCH-1051"""

@@ -8,11 +8,11 @@ from engine.lifecycle.sample_workloads import (
     annotated,
     at,
     check,
+    condition_text,
     found,
     has,
     judged,
     reserved,
-    said,
     with_status,
     workload,
 )
@@ -44,7 +44,7 @@ class TestReserving:
         """SCH-901, API-86"""
         waiting = with_status(workload(), resource_requests=(PodSetRequest(name="main", resources={"cpu": "1"}),))
         after = reserve(waiting, RESERVATION, DEFAULT_GATES, NOW).workload
-        assert said(after, "QuotaReserved") == ("True", "QuotaReserved", "Quota reserved in ClusterQueue q")
+        assert condition_text(after, "QuotaReserved") == ("True", "QuotaReserved", "Quota reserved in ClusterQueue q")
         assert after.status.admission == admission()
         assert after.status.resource_requests == ()
 
@@ -53,8 +53,8 @@ class TestReserving:
         evicted = evict(block_on_gates(admitted(), at(5)), EvictionCause("Preempted", "gave way"), at(10)).workload
         evicted = block_on_gates(release(evicted, DEFAULT_GATES, at(20)), at(25))
         after = reserve(evicted, RESERVATION, DEFAULT_GATES, NOW).workload
-        assert said(after, "Evicted") == ("False", "QuotaReserved", "Previously: gave way")
-        assert said(after, "BlockedOnPreemptionGates") == (
+        assert condition_text(after, "Evicted") == ("False", "QuotaReserved", "Previously: gave way")
+        assert condition_text(after, "BlockedOnPreemptionGates") == (
             "False",
             "QuotaReserved",
             "Previously: Workload requires preemption, but it's gated",
@@ -70,9 +70,9 @@ class TestReserving:
         """SCH-906, API-85"""
         listed = with_status(workload(), admission_checks=(check("c", "Ready"),))
         after = reserve(listed, Reservation(admission(), frozenset({"c"})), DEFAULT_GATES, NOW).workload
-        assert said(after, "Admitted") == ("True", "Admitted", "The workload is admitted")
+        assert condition_text(after, "Admitted") == ("True", "Admitted", "The workload is admitted")
 
-    def test_says_so_where_a_listed_check_is_not_ready(self) -> None:
+    def test_a_listed_check_that_is_not_ready_is_named(self) -> None:
         """SCH-906"""
         listed = with_status(workload(), admission_checks=(check("c"),))
         after = reserve(listed, Reservation(admission(), frozenset({"c"})), DEFAULT_GATES, NOW).workload
@@ -82,7 +82,7 @@ class TestReserving:
         """SCH-906"""
         assert not has(reserved(workload(), checks=("c",)), "Admitted")
 
-    def test_tells_of_both_with_the_waits(self) -> None:
+    def test_events_contain_both_waiting_times(self) -> None:
         """SCH-351, SCH-353, API-105"""
         considered = Reservation(admission(), frozenset(), "main: spot(NoFit)")
         waited = "Quota reserved in ClusterQueue q, wait time since queued was 90s"
@@ -103,7 +103,7 @@ class TestReserving:
         (first, _) = reserve(workload(), RESERVATION, DEFAULT_GATES, at(-5)).events
         assert first.note.endswith("was 0s")
 
-    def test_a_second_pass_of_an_admitted_workload_tells_nothing_anew(self) -> None:
+    def test_a_second_pass_of_an_admitted_workload_records_no_event(self) -> None:
         """SCH-351"""
         assert reserve(admitted(), RESERVATION, DEFAULT_GATES, NOW).events == ()
 
@@ -122,18 +122,18 @@ class TestReserving:
         after = reserve(workload(), RESERVATION, DEFAULT_GATES, at(90.75)).workload
         assert found(after, "QuotaReserved").last_transition_time == at(90)
 
-    def test_conditions_speak_of_the_current_generation(self) -> None:
+    def test_conditions_have_the_current_generation(self) -> None:
         """API-7"""
         after = reserved(annotated(workload(), generation=4))
         assert {each.observed_generation for each in after.status.conditions} == {4}
 
 
 class TestBecomingAdmitted:
-    def test_comes_when_the_last_check_is_ready_and_tells_the_wait_since_the_reservation(self) -> None:
+    def test_admitted_with_the_last_check_and_the_wait_since_the_reservation_is_recorded(self) -> None:
         """SCH-902, SCH-906"""
         ready = with_status(reserved(workload(), 30, checks=("c",)), admission_checks=(check("c", "Ready"),))
         change = admit(ready, DEFAULT_GATES, NOW)
-        assert said(change.workload, "Admitted") == ("True", "Admitted", "The workload is admitted")
+        assert condition_text(change.workload, "Admitted") == ("True", "Admitted", "The workload is admitted")
         assert change.events == (normal("Admitted", "Admitted by ClusterQueue q, wait time since reservation was 60s"),)
 
     @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ class TestBecomingAdmitted:
     def test_waits_for_delayed_topology(self, assignment: dict[str, object], expected: tuple[str, ...]) -> None:
         """SCH-902, API-84"""
         delayed = Reservation(admission(**assignment), frozenset())  # type: ignore[arg-type]
-        assert said(reserve(workload(), delayed, DEFAULT_GATES, NOW).workload, "Admitted") == expected
+        assert condition_text(reserve(workload(), delayed, DEFAULT_GATES, NOW).workload, "Admitted") == expected
 
     def test_one_check_that_is_not_ready_holds_all_back(self) -> None:
         """SCH-902"""
         mixed = (check("a", "Ready"), check("b", "Pending"))
         held = with_status(reserved(workload(), checks=("a", "b")), admission_checks=mixed)
         after = admit(held, DEFAULT_GATES, NOW).workload
-        assert said(after, "Admitted") == (
+        assert condition_text(after, "Admitted") == (
             "False",
             "UnsatisfiedAdmissionChecks",
             "The workload has not all checks ready",
@@ -174,10 +174,10 @@ class TestBecomingAdmitted:
         fresh = workload()
         assert admit(fresh, DEFAULT_GATES, NOW).workload is fresh
 
-    def test_explicit_status_says_that_there_is_no_reservation(self) -> None:
+    def test_explicit_status_states_that_there_is_no_reservation(self) -> None:
         """API-88"""
         after = admit(workload(), EXPLICIT, NOW).workload
-        assert said(after, "Admitted") == ("False", "NoReservation", "The workload has no reservation")
+        assert condition_text(after, "Admitted") == ("False", "NoReservation", "The workload has no reservation")
 
     def test_an_admitted_workload_is_left_alone(self) -> None:
         """MK-7"""
@@ -205,8 +205,8 @@ class TestLosingTheReservation:
     def test_clears_admission_and_admitted_and_counts_the_time_that_it_ran(self) -> None:
         """API-87, SCH-903"""
         after = drop_reservation(admitted(10), "OnHold", "Job is on hold", DEFAULT_GATES, at(75.9))
-        assert said(after, "QuotaReserved") == ("False", "OnHold", "Job is on hold")
-        assert said(after, "Admitted") == ("False", "NoReservation", "The workload has no reservation")
+        assert condition_text(after, "QuotaReserved") == ("False", "OnHold", "Job is on hold")
+        assert condition_text(after, "Admitted") == ("False", "NoReservation", "The workload has no reservation")
         assert after.status.admission is None
         assert after.status.accumulated_past_execution_time_seconds == 65
 
@@ -222,13 +222,13 @@ class TestLosingTheReservation:
         assert after.status.accumulated_past_execution_time_seconds is None
 
 
-class TestRefusing:
+class TestRejection:
     REQUESTS = (PodSetRequest(name="main", resources={"cpu": "1"}),)
 
     def test_writes_reason_and_requests_and_warns(self) -> None:
         """SCH-360, SCH-136"""
         change = refuse(workload(), NotAdmitted("WaitingForQuota", "1 more needed", self.REQUESTS), DEFAULT_GATES, NOW)
-        assert said(change.workload, "QuotaReserved") == ("False", "WaitingForQuota", "1 more needed")
+        assert condition_text(change.workload, "QuotaReserved") == ("False", "WaitingForQuota", "1 more needed")
         assert judged(change.workload, "Admitted") == ("False", "NoReservation")
         assert change.workload.status.resource_requests == self.REQUESTS
         assert change.events == (WorkloadEvent("Warning", "WaitingForQuota", "1 more needed"),)
@@ -252,7 +252,7 @@ class TestRefusing:
         assert message.endswith("x ...")
         assert len(change.events[0].note) == MAX_NOTE_BYTES
 
-    def test_the_same_answer_again_writes_and_tells_nothing(self) -> None:
+    def test_the_same_assignment_again_writes_and_records_nothing(self) -> None:
         refusal = NotAdmitted("WaitingForQuota", "1 more needed", self.REQUESTS)
         once = refuse(workload(), refusal, DEFAULT_GATES, NOW).workload
         again = refuse(once, refusal, DEFAULT_GATES, at(500))

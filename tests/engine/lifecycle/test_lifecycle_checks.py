@@ -5,11 +5,11 @@ from engine.lifecycle.sample_workloads import (
     admitted,
     at,
     check,
+    condition_text,
     has,
     judged,
     reserved,
     rule,
-    said,
     with_status,
     workload,
 )
@@ -28,7 +28,7 @@ NOW = at(100)
 
 
 def holding(*checks: object) -> Workload:
-    """A Workload with quota, on which these checks have answered."""
+    """A Workload with quota, and with these states of its checks."""
     return with_status(reserved(workload(), checks=("c",)), admission_checks=checks)
 
 
@@ -59,7 +59,7 @@ class TestListing:
 
 
 class TestPostponing:
-    def test_the_latest_wish_counts(self) -> None:
+    def test_the_latest_requested_state_counts(self) -> None:
         """SCH-910, API-123"""
         before = holding(
             check("a", "Retry", 90, requeue_after_seconds=60), check("b", "Retry", 80, requeue_after_seconds=30)
@@ -81,7 +81,7 @@ class TestPostponing:
             check("c", "Pending", 90, requeue_after_seconds=60),
             check("c", "Rejected", 90, requeue_after_seconds=60),
         ],
-        ids=["no wish", "past", "pending", "rejected"],
+        ids=["none", "past", "pending", "rejected"],
     )
     def test_nothing_else_postpones(self, answer: object) -> None:
         """SCH-910"""
@@ -101,20 +101,20 @@ class TestActing:
         """SCH-910"""
         change = act_on_checks(holding(check("c", "Retry", 90, "no node")), NOW)
         message = 'Evicted due to AdmissionCheck in Retry state: "c" (no node)'
-        assert said(change.workload, "Evicted") == ("True", "AdmissionCheck", message)
+        assert condition_text(change.workload, "Evicted") == ("True", "AdmissionCheck", message)
         assert change.events == (WorkloadEvent("Normal", "EvictedDueToAdmissionCheck", message),)
 
-    def test_several_are_told_by_name(self) -> None:
+    def test_several_checks_are_listed_by_name(self) -> None:
         """SCH-910"""
         both = holding(check("z", "Retry", 90, "no node"), check("p"), check("a", "Retry", 90))
         message = 'Evicted due to AdmissionChecks in Retry state: "a"; "z" (no node)'
-        assert said(act_on_checks(both, NOW).workload, "Evicted") == ("True", "AdmissionCheck", message)
+        assert condition_text(act_on_checks(both, NOW).workload, "Evicted") == ("True", "AdmissionCheck", message)
 
-    def test_a_rejection_gives_up_and_warns(self) -> None:
+    def test_a_rejection_deactivates_and_warns(self) -> None:
         """SCH-911"""
         change = act_on_checks(holding(check("c", "Rejected", 90, "never")), NOW)
         summary = 'AdmissionCheck in Rejected state: "c" (never)'
-        assert said(change.workload, "DeactivationTarget") == ("True", "AdmissionCheck", summary)
+        assert condition_text(change.workload, "DeactivationTarget") == ("True", "AdmissionCheck", summary)
         assert not has(change.workload, "Evicted")
         assert change.events == (WorkloadEvent("Warning", "AdmissionCheckRejected", f"Deactivated due to {summary}"),)
 
@@ -141,6 +141,6 @@ class TestActing:
         assert act_on_checks(done, NOW).workload is done
 
     @pytest.mark.parametrize("state", ["Pending", "Ready"])
-    def test_other_answers_do_nothing(self, state: str) -> None:
+    def test_other_states_have_no_effect(self, state: str) -> None:
         before = holding(check("c", state))
         assert act_on_checks(before, NOW).workload is before

@@ -3,11 +3,11 @@ import pytest
 from engine.lifecycle.sample_workloads import (
     admitted,
     at,
+    condition_text,
     found,
     has,
     judged,
     reserved,
-    said,
     with_spec,
     with_status,
     workload,
@@ -31,8 +31,8 @@ def targeted(wl: Workload) -> Workload:
     return target_deactivation(wl, "RequeuingLimitExceeded", "exceeding the limit", NOW)
 
 
-class TestTheIntent:
-    def test_turns_the_workload_off_and_counts_as_a_change_of_its_spec(self) -> None:
+class TestDeactivationTarget:
+    def test_deactivates_the_workload_and_counts_as_a_change_of_its_spec(self) -> None:
         """SCH-1040, API-4"""
         off = deactivate(targeted(admitted()))
         assert off.spec.active is False
@@ -43,7 +43,7 @@ class TestTheIntent:
         running = admitted()
         assert deactivate(running) is running
 
-    def test_a_first_intent_stands(self) -> None:
+    def test_a_first_deactivation_target_is_kept(self) -> None:
         first = targeted(admitted())
         assert target_deactivation(first, "AdmissionCheck", "other", at(200)) is first
 
@@ -60,7 +60,7 @@ class TestEvictingTheInactive:
         tried = with_status(targeted(admitted()), requeue_state=RequeueState(count=2))
         change = evict_inactive(deactivate(tried), at(110))
         message = "The workload is deactivated due to exceeding the limit"
-        assert said(change.workload, "Evicted") == ("True", "DeactivatedDueToRequeuingLimitExceeded", message)
+        assert condition_text(change.workload, "Evicted") == ("True", "DeactivatedDueToRequeuingLimitExceeded", message)
         assert found(change.workload, "Evicted").observed_generation == 2
         assert not has(change.workload, "DeactivationTarget")
         assert change.workload.status.requeue_state is None
@@ -70,7 +70,7 @@ class TestEvictingTheInactive:
     def test_a_user_s_decision_has_no_cause(self) -> None:
         """SCH-1040"""
         after = evict_inactive(with_spec(admitted(), active=False), NOW).workload
-        assert said(after, "Evicted") == ("True", "Deactivated", "The workload is deactivated")
+        assert condition_text(after, "Evicted") == ("True", "Deactivated", "The workload is deactivated")
 
     def test_what_waits_is_evicted_without_an_event(self) -> None:
         """API-126, API-105"""
@@ -78,7 +78,7 @@ class TestEvictingTheInactive:
         assert judged(change.workload, "Evicted") == ("True", "Deactivated")
         assert change.events == ()
 
-    def test_an_eviction_under_way_stays_but_intent_and_returns_go(self) -> None:
+    def test_an_ongoing_eviction_stays_and_target_and_requeue_state_are_removed(self) -> None:
         """docs/spec/api.md section 9.9"""
         leaving = evict(targeted(admitted()), EvictionCause("PodsReadyTimeout", "late"), NOW).workload
         off = with_status(deactivate(leaving), requeue_state=RequeueState(count=1, requeue_at=at(999)))
@@ -106,7 +106,11 @@ class TestExecutionTime:
         used = with_status(admitted(maximum_execution_time_seconds=100), accumulated_past_execution_time_seconds=60)
         change = limit_execution(used, at(40))
         message = "exceeding the maximum execution time"
-        assert said(change.workload, "DeactivationTarget") == ("True", "MaximumExecutionTimeExceeded", message)
+        assert condition_text(change.workload, "DeactivationTarget") == (
+            "True",
+            "MaximumExecutionTimeExceeded",
+            message,
+        )
         assert change.workload.status.accumulated_past_execution_time_seconds is None
         assert change.events == (
             WorkloadEvent("Warning", "MaximumExecutionTimeExceeded", "The maximum execution time (100s) exceeded"),
@@ -130,7 +134,7 @@ class TestExecutionTime:
         ],
         ids=["waiting", "only reserved", "no limit", "inactive", "evicted", "given up", "finished"],
     )
-    def test_the_clock_stands_for_what_does_not_run_or_is_leaving(self, wl: Workload) -> None:
+    def test_the_clock_is_stopped_for_workloads_that_do_not_run_or_are_evicted(self, wl: Workload) -> None:
         """SCH-1041, docs/spec/api.md section 9.9"""
         assert execution_deadline(wl) is None
         assert limit_execution(wl, at(9999)).workload is wl

@@ -9,11 +9,11 @@ from engine.lifecycle.sample_workloads import (
     annotated,
     at,
     check,
+    condition_text,
     found,
     has,
     judged,
     reserved,
-    said,
     with_spec,
     with_status,
     without,
@@ -47,10 +47,14 @@ def counts(wl: Workload) -> dict[tuple[str, str], int]:
 
 
 class TestEvicting:
-    def test_says_so_and_keeps_the_reservation(self) -> None:
+    def test_an_eviction_sets_the_condition_and_keeps_the_reservation(self) -> None:
         """SCH-1001"""
         change = evict(admitted(), STOPPED, NOW)
-        assert said(change.workload, "Evicted") == ("True", "ClusterQueueStopped", "The ClusterQueue is stopped")
+        assert condition_text(change.workload, "Evicted") == (
+            "True",
+            "ClusterQueueStopped",
+            "The ClusterQueue is stopped",
+        )
         assert change.workload.status.admission == admission()
         assert judged(change.workload, "QuotaReserved") == ("True", "QuotaReserved")
         assert judged(change.workload, "Admitted") == ("True", "Admitted")
@@ -168,15 +172,15 @@ class TestReleasing:
             ("FlavorMigration", "True"),
         ],
     )
-    def test_says_whether_the_workload_may_return_at_once(self, reason: str, status: str) -> None:
+    def test_the_condition_states_whether_the_workload_may_return_at_once(self, reason: str, status: str) -> None:
         """SCH-1003"""
         after = release(evict(admitted(), EvictionCause(reason, "why"), NOW).workload, DEFAULT_GATES, at(120))
-        assert said(after, "Requeued") == (status, reason, "why")
+        assert condition_text(after, "Requeued") == (status, reason, "why")
 
     def test_frees_the_quota_with_the_words_of_the_eviction(self) -> None:
         """SCH-1003, API-87"""
         after = release(evict(admitted(40), STOPPED, NOW).workload, DEFAULT_GATES, at(120))
-        assert said(after, "QuotaReserved") == ("False", "PendingEvaluation", "The ClusterQueue is stopped")
+        assert condition_text(after, "QuotaReserved") == ("False", "PendingEvaluation", "The ClusterQueue is stopped")
         assert after.status.admission is None
         assert judged(after, "Admitted") == ("False", "NoReservation")
         assert after.status.accumulated_past_execution_time_seconds == 80
@@ -236,8 +240,8 @@ class TestPreempting:
     def test_writes_both_conditions_with_one_message(self) -> None:
         """SCH-651"""
         after = preempt(admitted(), self.PREEMPTION, NOW).workload
-        assert said(after, "Preempted") == ("True", "InCohortReclamation", self.MESSAGE)
-        assert said(after, "Evicted") == ("True", "Preempted", self.MESSAGE)
+        assert condition_text(after, "Preempted") == ("True", "InCohortReclamation", self.MESSAGE)
+        assert condition_text(after, "Evicted") == ("True", "Preempted", self.MESSAGE)
         assert counts(after) == {("Preempted", ""): 1}
 
     def test_the_condition_names_no_generation(self) -> None:
@@ -246,7 +250,7 @@ class TestPreempting:
         assert found(after, "Preempted").observed_generation is None
         assert found(after, "Evicted").observed_generation == 1
 
-    def test_tells_the_victim_twice_and_the_preemptor_once(self) -> None:
+    def test_an_event_is_recorded_twice_for_the_victim_and_once_for_the_preemptor(self) -> None:
         """SCH-652"""
         assert preempt(admitted(), self.PREEMPTION, NOW).events == (
             WorkloadEvent("Normal", "EvictedDueToPreempted", self.MESSAGE),
@@ -264,7 +268,7 @@ class TestPreempting:
             ("InCohortReclaimWhileBorrowing", "reclamation within the cohort while borrowing"),
         ],
     )
-    def test_says_why_and_what_is_unknown(self, reason: str, why: str) -> None:
+    def test_the_message_has_the_reason_and_what_is_unknown(self, reason: str, why: str) -> None:
         """SCH-651"""
         unknown = PreemptionRecord(reason, PreemptionParty(), PreemptionParty())  # type: ignore[arg-type]
         assert unknown.message == (
@@ -284,11 +288,11 @@ class TestPreempting:
         """SCH-901"""
         gone = release(preempt(admitted(), self.PREEMPTION, NOW).workload, DEFAULT_GATES, at(120))
         back = reserve(gone, Reservation(admission(), frozenset()), DEFAULT_GATES, at(130)).workload
-        assert said(back, "Preempted") == ("False", "QuotaReserved", f"Previously: {self.MESSAGE}")
+        assert condition_text(back, "Preempted") == ("False", "QuotaReserved", f"Previously: {self.MESSAGE}")
         assert found(back, "Preempted").observed_generation == 1
 
 
-def test_an_eviction_speaks_of_the_generation_it_saw() -> None:
+def test_an_eviction_has_the_observed_generation() -> None:
     """API-7"""
     moved = with_spec(annotated(admitted(), generation=1), priority=5)
     assert found(evict(moved, STOPPED, NOW).workload, "Evicted").observed_generation == 2

@@ -6,10 +6,10 @@ from engine.lifecycle.sample_workloads import (
     admitted,
     annotated,
     at,
+    condition_text,
     facts,
     found,
     judged,
-    said,
     with_spec,
     without,
     workload,
@@ -43,9 +43,9 @@ def keeping(seconds: float) -> ReconcileContext:
 
 
 class TestFinishing:
-    def test_is_for_ever(self) -> None:
+    def test_is_permanent(self) -> None:
         """API-89, SCH-1063"""
-        assert said(DONE, "Finished") == ("True", "Succeeded", "done")
+        assert condition_text(DONE, "Finished") == ("True", "Succeeded", "done")
         assert finish(DONE, "Failed", "other", at(200)) is DONE
 
     def test_leaves_everything_else_as_it_was(self) -> None:
@@ -57,14 +57,18 @@ class TestFinishing:
 
 
 class TestOrphans:
-    def test_are_finished_and_let_go(self) -> None:
+    def test_are_finished_and_released(self) -> None:
         """SCH-1062, API-120"""
         outcome = reconcile(orphan(admitted()), facts(), at(100))
-        assert said(outcome.workload, "Finished") == ("True", "OwnerNotFound", "The workload's owner no longer exists")
+        assert condition_text(outcome.workload, "Finished") == (
+            "True",
+            "OwnerNotFound",
+            "The workload's owner no longer exists",
+        )
         assert outcome.workload.metadata.finalizers == ("other",)
         assert [write.part for write in outcome.writes] == [WriteTarget.STATUS, WriteTarget.OBJECT]
 
-    def test_that_are_being_deleted_are_only_let_go(self) -> None:
+    def test_that_are_being_deleted_are_only_released(self) -> None:
         """API-120"""
         outcome = reconcile(orphan(workload(), deleted=True), facts(local=None), at(100))
         assert outcome.workload.status == workload().status
@@ -111,7 +115,7 @@ class TestRetention:
         assert outcome.workload is DONE
         assert outcome.wake_at == at(160)
 
-    def test_keeps_for_ever_without_a_setting(self) -> None:
+    def test_keeps_without_a_limit_by_default(self) -> None:
         """SCH-1061"""
         assert not reconcile(DONE, facts(), at(10**9)).delete
 
@@ -142,7 +146,7 @@ class TestRetentionOfDeactivatedJobs:
         assert job_expiry(self.deactivated("AdmissionCheck"), None) is None
 
 
-def test_finished_speaks_of_the_generation_it_saw() -> None:
+def test_finished_has_the_observed_generation() -> None:
     """API-7"""
     assert found(finish(with_spec(workload(), priority=1), "Failed", "", at(1)), "Finished").observed_generation == 2
     assert judged(DONE, "Finished") == ("True", "Succeeded")

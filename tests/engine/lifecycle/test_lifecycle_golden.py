@@ -8,13 +8,13 @@ from engine.lifecycle.sample_workloads import (
     at,
     check,
     checked,
+    condition_text,
     facts,
     found,
     has,
     judged,
     reserved,
     rule,
-    said,
     watched,
     with_spec,
     with_status,
@@ -109,7 +109,7 @@ class TestG33RetryOfACheck:
     def test_a_rejection_deactivates(self) -> None:
         wl = after(self.answered(check("C", "Rejected", 100, "no")), self.AROUND, 100)
         message = 'The workload is deactivated due to AdmissionCheck in Rejected state: "C" (no)'
-        assert said(wl, "Evicted") == ("True", "DeactivatedDueToAdmissionCheck", message)
+        assert condition_text(wl, "Evicted") == ("True", "DeactivatedDueToAdmissionCheck", message)
         assert not wl.spec.active
         (state,) = wl.status.admission_checks
         assert (state.state, state.retry_count) == ("Pending", None)
@@ -124,7 +124,7 @@ class TestG34PodsReadyLimit:
 
     @staticmethod
     def time_out_once(wl: Workload, around: ReconcileContext, start: float) -> tuple[Workload, float]:
-        """Admit the Workload and let its pods be late; gives back how long it then has to wait."""
+        """Admit the Workload with pods that are not ready; returns how long it then has to wait."""
         late = after(reserved(wl, start), around, start + 300)
         state = late.status.requeue_state
         if state is None or state.requeue_at is None:
@@ -180,31 +180,31 @@ class TestG36StopPolicies:
     DRAIN = facts(queue=ClusterQueueContext("HoldAndDrain", flavors=("od",), checks=(rule("C"),)))
     INACTIVE = ("False", "Suspended", "ClusterQueue q is inactive")
 
-    def test_hold_lets_run_what_runs(self) -> None:
+    def test_hold_keeps_running_workloads(self) -> None:
         assert after(self.RUNNING, facts(queue=ClusterQueueContext("Hold")), 10) is self.RUNNING
 
     def test_hold_takes_back_what_only_holds_quota(self) -> None:
         first = apply_stop_policies(self.CHECKED, self.HOLD, at(10)).workload
-        assert said(first, "QuotaReserved") == ("False", "Suspended", "ClusterQueue q is stopped")
+        assert condition_text(first, "QuotaReserved") == ("False", "Suspended", "ClusterQueue q is stopped")
         settled = after(self.CHECKED, self.HOLD, 10)
-        assert said(settled, "QuotaReserved") == self.INACTIVE
+        assert condition_text(settled, "QuotaReserved") == self.INACTIVE
         assert not has(settled, "Evicted")
 
     def test_hold_suspends_what_waits(self) -> None:
-        assert said(after(self.WAITING, self.HOLD, 10), "QuotaReserved") == self.INACTIVE
+        assert condition_text(after(self.WAITING, self.HOLD, 10), "QuotaReserved") == self.INACTIVE
 
     def test_draining_evicts_what_runs_until_the_queue_is_started_again(self) -> None:
         wl = after(self.RUNNING, self.DRAIN, 10)
-        assert said(wl, "Evicted") == ("True", "ClusterQueueStopped", "The ClusterQueue is stopped")
+        assert condition_text(wl, "Evicted") == ("True", "ClusterQueueStopped", "The ClusterQueue is stopped")
         wl = stopped_job(wl, 20)
         assert judged(wl, "Requeued") == ("False", "ClusterQueueStopped")
         wl = after(wl, facts(queue=ADMITTING), 30)
         assert judged(wl, "Requeued") == ("True", "ClusterQueueRestarted")
-        assert said(wl, "QuotaReserved") == ("False", "PendingEvaluation", "The ClusterQueue is stopped")
+        assert condition_text(wl, "QuotaReserved") == ("False", "PendingEvaluation", "The ClusterQueue is stopped")
 
     def test_draining_is_like_hold_for_the_others(self) -> None:
-        assert said(after(self.CHECKED, self.DRAIN, 10), "QuotaReserved") == self.INACTIVE
-        assert said(after(self.WAITING, self.DRAIN, 10), "QuotaReserved") == self.INACTIVE
+        assert condition_text(after(self.CHECKED, self.DRAIN, 10), "QuotaReserved") == self.INACTIVE
+        assert condition_text(after(self.WAITING, self.DRAIN, 10), "QuotaReserved") == self.INACTIVE
 
     def test_the_others_are_queued_again_when_the_queue_is_started(self) -> None:
         for start in (self.CHECKED, self.WAITING):
@@ -212,9 +212,9 @@ class TestG36StopPolicies:
             assert judged(back, "QuotaReserved") == ("False", "PendingEvaluation")
 
 
-def test_a_user_s_change_of_mind_is_seen() -> None:
+def test_a_change_made_by_a_user_is_seen() -> None:
     """SCH-1040, SCH-1005"""
     off = stopped_job(after(with_spec(admitted(), active=False), facts(), 10), 20)
     assert judged(after(off, facts(), 20), "QuotaReserved") == ("False", "Deactivated")
     on = after(with_spec(off, active=True), facts(), 30)
-    assert said(on, "Requeued") == ("True", "Reactivated", "The workload was reactivated")
+    assert condition_text(on, "Requeued") == ("True", "Reactivated", "The workload was reactivated")

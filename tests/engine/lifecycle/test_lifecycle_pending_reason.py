@@ -8,10 +8,10 @@ from engine.lifecycle.sample_workloads import (
     admitted,
     annotated,
     at,
+    condition_text,
     facts,
     has,
     judged,
-    said,
     without,
     workload,
 )
@@ -38,7 +38,7 @@ IDLE_CLUSTER = ClusterQueueContext(is_active=False)
 
 
 def waiting(reason: str | None = None, message: str = "old", **spec: Any) -> Workload:
-    """A Workload without quota, about which that was said last."""
+    """A Workload without quota and with that condition."""
     fresh = workload(**spec)
     return fresh if reason is None else drop_reservation(fresh, reason, message, DEFAULT_GATES, at(0))
 
@@ -63,7 +63,7 @@ CAUSES = [
     pytest.param(
         waiting("Suspended"), facts(bypass_reason="NoMatchingFlavor"), ("NoMatchingFlavor", BYPASSED), id="bypass"
     ),
-    pytest.param(waiting("WaitingForQuota"), facts(bypass_reason="NoMatchingFlavor"), None, id="scheduler said"),
+    pytest.param(waiting("WaitingForQuota"), facts(bypass_reason="NoMatchingFlavor"), None, id="from the scheduler"),
     pytest.param(waiting("Suspended"), facts(), PENDING, id="nothing left"),
     pytest.param(waiting(), facts(), None, id="fresh"),
     pytest.param(waiting(), facts(gates=EXPLICIT), PENDING, id="fresh, explicit"),
@@ -71,7 +71,7 @@ CAUSES = [
 
 
 @pytest.mark.parametrize(("wl", "around", "expected"), CAUSES)
-def test_the_first_cause_that_applies_is_told(
+def test_the_first_cause_that_applies_is_written(
     wl: Workload, around: ReconcileContext, expected: tuple[str, str] | None
 ) -> None:
     """SCH-363, API-130"""
@@ -90,9 +90,9 @@ def test_the_first_cause_that_applies_is_told(
         "PendingEvaluation",
     ],
 )
-def test_what_the_scheduler_said_stands_word_for_word(reason: str) -> None:
+def test_the_message_of_the_scheduler_is_kept_verbatim(reason: str) -> None:
     """SCH-363"""
-    wl = waiting(reason, "said before")
+    wl = waiting(reason, "unchanged")
     assert explain_waiting(wl, facts(), NOW).workload is wl
 
 
@@ -102,14 +102,14 @@ def test_what_the_scheduler_said_stands_word_for_word(reason: str) -> None:
 def test_anything_else_becomes_pending_evaluation(reason: str) -> None:
     """SCH-363"""
     after = explain_waiting(waiting(reason), facts(), NOW).workload
-    assert said(after, "QuotaReserved") == ("False", *PENDING)
+    assert condition_text(after, "QuotaReserved") == ("False", *PENDING)
 
 
 class TestBypassing:
     AROUND = facts(bypass_reason="ExceedsMaxQuota")
 
     @pytest.mark.parametrize("reason", ["PendingEvaluation", "Suspended", "Deactivated", "Pending"])
-    def test_replaces_what_says_little(self, reason: str) -> None:
+    def test_a_reason_without_details_is_replaced(self, reason: str) -> None:
         """SCH-253"""
         assert waiting_cause(waiting(reason), self.AROUND) == ("ExceedsMaxQuota", BYPASSED)
 
@@ -118,7 +118,7 @@ class TestBypassing:
         """SCH-253"""
         assert waiting_cause(waiting(reason), self.AROUND) is None
 
-    def test_speaks_on_a_fresh_workload_only_with_explicit_status(self) -> None:
+    def test_a_fresh_workload_gets_a_reason_only_with_explicit_status(self) -> None:
         """SCH-253"""
         assert waiting_cause(waiting(), self.AROUND) is None
         explicit = facts(bypass_reason="ExceedsMaxQuota", gates=EXPLICIT)
@@ -131,10 +131,10 @@ class TestBypassing:
 
 
 class TestAdmissionGates:
-    def test_are_told_once(self) -> None:
+    def test_events_are_recorded_once(self) -> None:
         """API-128"""
         change = explain_waiting(gated(waiting()), facts(), NOW)
-        assert said(change.workload, "QuotaReserved") == ("False", *GATED)
+        assert condition_text(change.workload, "QuotaReserved") == ("False", *GATED)
         assert judged(change.workload, "Admitted") == ("False", "NoReservation")
         assert change.events == (WorkloadEvent("Normal", *GATED),)
         again = explain_waiting(change.workload, facts(), at(200))
@@ -145,11 +145,11 @@ class TestAdmissionGates:
         """API-128"""
         before = explain_waiting(gated(waiting()), facts(), NOW).workload
         change = explain_waiting(gated(before, "example.com/b"), facts(), at(200))
-        assert said(change.workload, "QuotaReserved")[2] == "Admission is gated by: example.com/b"
+        assert condition_text(change.workload, "QuotaReserved")[2] == "Admission is gated by: example.com/b"
         assert change.events == ()
 
     @pytest.mark.parametrize(("gates", "reason"), [(DEFAULT_GATES, "PendingEvaluation"), (LEGACY, "Pending")])
-    def test_tell_when_they_are_gone(self, gates: Any, reason: str) -> None:
+    def test_an_event_is_recorded_when_they_are_gone(self, gates: Any, reason: str) -> None:
         """API-128, API-83"""
         before = explain_waiting(gated(waiting()), facts(gates=gates), NOW).workload
         change = explain_waiting(annotated(before, annotations={}), facts(gates=gates), at(200))
@@ -183,7 +183,7 @@ class TestOldReasons:
             (waiting("Inadmissible"), facts(gates=LEGACY), None),
         ],
     )
-    def test_only_the_queues_and_gates_are_told(
+    def test_only_queues_and_gates_are_reported(
         self, wl: Workload, around: ReconcileContext, expected: tuple[str, str] | None
     ) -> None:
         """API-130, API-83, API-124"""

@@ -7,11 +7,11 @@ from engine.lifecycle.sample_workloads import (
     READINESS,
     admitted,
     at,
+    condition_text,
     found,
     has,
     judged,
     reserved,
-    said,
     with_spec,
     with_status,
     workload,
@@ -36,10 +36,10 @@ def lost(second: float) -> Workload:
 
 
 class TestTheCondition:
-    def test_follows_the_pods_through_a_life(self) -> None:
+    def test_follows_the_pods_from_start_to_end(self) -> None:
         """SCH-1031, JOB-56"""
         wl = report_readiness(workload(), ready=False, now=at(0))
-        assert said(wl, "PodsReady") == NOT_STARTED
+        assert condition_text(wl, "PodsReady") == NOT_STARTED
         wl = reserved(wl, 5)
         for second, ready, expected in (
             (6, False, NOT_STARTED),
@@ -52,11 +52,11 @@ class TestTheCondition:
             (13, False, LOST),
         ):
             wl = report_readiness(wl, ready=ready, now=at(second))
-            assert said(wl, "PodsReady") == expected
+            assert condition_text(wl, "PodsReady") == expected
         gone = release(evict(wl, EvictionCause("Preempted", ""), at(14)).workload, DEFAULT_GATES, at(15))
-        assert said(report_readiness(gone, ready=True, now=at(16)), "PodsReady") == NOT_STARTED
+        assert condition_text(report_readiness(gone, ready=True, now=at(16)), "PodsReady") == NOT_STARTED
 
-    def test_an_unchanged_answer_is_not_written_again_even_for_a_new_generation(self) -> None:
+    def test_an_unchanged_result_is_not_written_again_even_for_a_new_generation(self) -> None:
         """JOB-22"""
         ready = with_spec(report_readiness(admitted(), ready=True, now=at(5)), priority=1)
         assert report_readiness(ready, ready=True, now=at(50)) is ready
@@ -101,7 +101,7 @@ class TestTheDeadline:
         ],
         ids=["waiting", "only reserved", "ready", "evicted", "inactive", "finished", "variant"],
     )
-    def test_there_is_none_where_nobody_waits_for_pods(self, wl: Workload) -> None:
+    def test_there_is_none_where_waiting_for_pods_ready_is_off(self, wl: Workload) -> None:
         """SCH-1032"""
         assert readiness_deadline(wl, READINESS) is None
         assert evict_on_timeout(wl, READINESS, 0.0, at(9999)).workload is wl
@@ -117,7 +117,7 @@ class TestTheTimeout:
         """SCH-1033"""
         change = evict_on_timeout(admitted(), READINESS, 0.0, at(300))
         message = "Exceeded the PodsReady timeout ns/w"
-        assert said(change.workload, "Evicted") == ("True", "PodsReadyTimeout", message)
+        assert condition_text(change.workload, "Evicted") == ("True", "PodsReadyTimeout", message)
         assert change.workload.status.requeue_state == RequeueState(count=1, requeue_at=at(360))
         assert [event.reason for event in change.events] == ["EvictedDueToPodsReadyTimeout"]
 
@@ -148,11 +148,11 @@ class TestTheTimeout:
         tried = with_status(admitted(), requeue_state=RequeueState(count=2))
         change = evict_on_timeout(tried, policy, 0.0, at(300))
         message = "exceeding the maximum number of re-queuing retries"
-        assert said(change.workload, "DeactivationTarget") == ("True", "RequeuingLimitExceeded", message)
+        assert condition_text(change.workload, "DeactivationTarget") == ("True", "RequeuingLimitExceeded", message)
         assert not has(change.workload, "Evicted")
         assert change.events == ()
 
-    def test_a_limit_of_zero_gives_up_at_once(self) -> None:
+    def test_a_limit_of_zero_deactivates_at_once(self) -> None:
         """SCH-1033"""
         policy = replace(READINESS, backoff_limit_count=0)
         after = evict_on_timeout(admitted(), policy, 0.0, at(300)).workload

@@ -1,4 +1,4 @@
-from engine.lifecycle.sample_workloads import at, having, said, with_status, workload
+from engine.lifecycle.sample_workloads import at, condition_text, having, with_status, workload
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, PreemptionGateState
 from kohort.engine.lifecycle.preemption_gates import block_on_gates, mirror_gates
@@ -32,7 +32,7 @@ class TestMirroring:
         assert mirror_gates(GATED, DEFAULT_GATES, NOW) is GATED
 
 
-def test_blocking_says_so() -> None:
+def test_blocking_is_written_as_a_condition() -> None:
     """SCH-335"""
     expected = ("True", "PreemptionGated", "Workload requires preemption, but it's gated")
-    assert said(block_on_gates(GATED, NOW), "BlockedOnPreemptionGates") == expected
+    assert condition_text(block_on_gates(GATED, NOW), "BlockedOnPreemptionGates") == expected

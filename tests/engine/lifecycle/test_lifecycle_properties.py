@@ -1,4 +1,4 @@
-"""Laws that hold whatever happens to a Workload, in whatever order."""
+"""Laws that hold after any changes of a Workload, in any order."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -90,7 +90,7 @@ def _reserve(flavor: str, checks: frozenset[str], gates: Any) -> Operation:
 
 
 def _report(name: str, state: Any, delay: int | None) -> Operation:
-    """A check's controller writes its answer; the transition time changes only with the state."""
+    """A check's controller writes its state; the transition time changes only with the state."""
 
     def write(wl: Workload, now: datetime) -> Workload:
         known = {check.name: check for check in wl.status.admission_checks}
@@ -165,7 +165,7 @@ def check_transitions(before: Workload, after: Workload, now: datetime) -> None:
 
 
 def play(start: Workload, story: list[tuple[Operation, int]]) -> tuple[Workload, int]:
-    """Let everything happen in turn; gives the last state and its second."""
+    """Apply one event after the other; returns the last state and its second."""
     wl, second = start, 0
     for operation, wait in story:
         second += wait
@@ -192,7 +192,7 @@ def test_transition_times_move_only_with_the_status(
 
 
 @given(workloads, steps, endings, steps)
-def test_finished_is_for_ever(
+def test_finished_is_permanent(
     start: Workload, story: list[tuple[Operation, int]], end: Operation, more: list[tuple[Operation, int]]
 ) -> None:
     """API-89"""

@@ -8,13 +8,13 @@ from engine.lifecycle.sample_workloads import (
     at,
     check,
     checked,
+    condition_text,
     facts,
     has,
     having,
     judged,
     reserved,
     rule,
-    said,
     watched,
     with_spec,
     with_status,
@@ -85,7 +85,7 @@ class TestOrder:
         assert judged(outcome.workload, "Evicted") == ("True", "DeactivatedDueToAdmissionCheck")
         assert outcome.workload.status.admission is not None
 
-    def test_the_local_queue_is_asked_first(self) -> None:
+    def test_the_local_queue_is_evaluated_first(self) -> None:
         """SCH-1050"""
         around = facts(local=LocalQueueContext("q", "HoldAndDrain"), queue=ClusterQueueContext("HoldAndDrain"))
         assert judged(reconcile(admitted(), around, NOW).workload, "Evicted") == ("True", "LocalQueueStopped")
@@ -95,13 +95,17 @@ class TestOrder:
         wl = reserved(workload(), checks=("c",))
         going = ClusterQueueContext(is_terminating=True, flavors=("od",), checks=(rule("c"),))
         outcome = reconcile(wl, facts(queue=going), NOW)
-        assert said(outcome.workload, "QuotaReserved") == ("False", "Suspended", "ClusterQueue q is inactive")
+        assert condition_text(outcome.workload, "QuotaReserved") == ("False", "Suspended", "ClusterQueue q is inactive")
 
     def test_a_reservation_in_a_queue_that_is_gone_ends_as_misconfigured(self) -> None:
         """SCH-1050"""
         wl = reserved(workload(), checks=("c",))
         outcome = reconcile(wl, checked(rule("c"), local=None), NOW)
-        assert said(outcome.workload, "QuotaReserved") == ("False", "Misconfigured", "LocalQueue lq doesn't exist")
+        assert condition_text(outcome.workload, "QuotaReserved") == (
+            "False",
+            "Misconfigured",
+            "LocalQueue lq doesn't exist",
+        )
 
     def test_checks_of_an_unknown_queue_stay_listed(self) -> None:
         """API-129"""
@@ -138,7 +142,7 @@ class TestOrder:
         )
         assert not reconcile(wl, checked(rule("c")), NOW).workload.spec.active
 
-    def test_reclaimable_pods_and_the_assignment_are_nobody_s_business_here(self) -> None:
+    def test_reclaimable_pods_and_the_assignment_are_not_reconciled_here(self) -> None:
         """docs/spec/scheduling.md G41"""
         wl = with_status(admitted(), reclaimable_pods=(ReclaimablePod(name="main", count=1),))
         assert reconcile(wl, watched(), NOW).workload is wl
@@ -146,11 +150,11 @@ class TestOrder:
     def test_old_reasons(self) -> None:
         """API-83"""
         after = reconcile(workload(), facts(queue=STOPPED, gates=LEGACY), NOW).workload
-        assert said(after, "QuotaReserved") == ("False", "Inadmissible", "ClusterQueue q is inactive")
+        assert condition_text(after, "QuotaReserved") == ("False", "Inadmissible", "ClusterQueue q is inactive")
 
 
 class TestReactivation:
-    def test_a_workload_that_kohort_gave_up_returns_when_it_is_turned_on(self) -> None:
+    def test_a_workload_deactivated_by_kohort_returns_when_it_is_activated(self) -> None:
         """docs/spec/api.md section 9.9, SCH-1005"""
         wl = with_status(reserved(workload(), checks=("c",)), admission_checks=(check("c", "Rejected"),))
         around = checked(rule("c"))
@@ -172,7 +176,7 @@ class TestReactivation:
         assert reconcile(with_spec(off.workload, active=True), facts(), at(300)).workload.spec.active
 
 
-class TestWaking:
+class TestWakeUpTime:
     @pytest.mark.parametrize(
         ("wl", "around", "expected"),
         [
@@ -185,13 +189,11 @@ class TestWaking:
         ],
         ids=["waiting", "pods not ready", "pods first", "execution time first", "backoff", "leaving"],
     )
-    def test_comes_with_the_first_thing_that_falls_due(
-        self, wl: Workload, around: ReconcileContext, expected: object
-    ) -> None:
+    def test_has_the_time_of_the_first_deadline(self, wl: Workload, around: ReconcileContext, expected: object) -> None:
         """API-131"""
         assert reconcile(wl, around, NOW).wake_at == expected
 
-    def test_is_not_asked_for_a_return_that_waits_for_the_job_to_stop(self) -> None:
+    def test_there_is_no_wake_up_before_the_job_has_stopped(self) -> None:
         """API-125"""
         late = evict(admitted(), EvictionCause("PodsReadyTimeout", ""), at(10)).workload
         for moment in (at(50), NOW):

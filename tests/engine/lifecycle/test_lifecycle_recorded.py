@@ -18,7 +18,7 @@ def observed() -> Iterator[Workload]:
                 yield from_json(step["object"], Workload)
 
 
-def said(wl: Workload) -> set[tuple[str, str, str, int | None]]:
+def conditions_of(wl: Workload) -> set[tuple[str, str, str, int | None]]:
     return {(each.type, each.status, each.reason, each.observed_generation) for each in wl.status.conditions}
 
 
@@ -33,7 +33,7 @@ def test_there_are_recordings() -> None:
 def test_what_a_real_control_plane_settled_on_is_left_alone(wl: Workload) -> None:
     """API-125, API-126, API-130, API-132"""
     after = reconcile(wl, facts(), START).workload
-    assert said(after) == said(wl)
+    assert conditions_of(after) == conditions_of(wl)
     assert after.spec == wl.spec
     assert after.status.admission == wl.status.admission
     assert after.status.requeue_state == wl.status.requeue_state

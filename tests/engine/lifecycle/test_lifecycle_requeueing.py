@@ -5,9 +5,9 @@ from engine.lifecycle.sample_workloads import (
     OPEN,
     admitted,
     at,
+    condition_text,
     facts,
     judged,
-    said,
     with_spec,
     with_status,
     workload,
@@ -48,7 +48,7 @@ class TestReturning:
     )
     def test_when_what_kept_it_out_is_over(self, wl: Workload, expected: tuple[str, str, str]) -> None:
         """SCH-1005, API-125, API-127"""
-        assert said(requeue_when_allowed(wl, facts(), NOW), "Requeued") == expected
+        assert condition_text(requeue_when_allowed(wl, facts(), NOW), "Requeued") == expected
 
     def test_also_after_a_deactivation_that_kohort_decided(self) -> None:
         """docs/spec/api.md section 9.9"""
@@ -94,8 +94,8 @@ class TestReturning:
         )
 
 
-class TestTheMomentOfReturn:
-    def test_is_forgotten_when_it_has_come(self) -> None:
+class TestRequeueTime:
+    def test_is_cleared_after_the_requeue(self) -> None:
         """API-125"""
         wl = with_status(workload(), requeue_state=RequeueState(count=2, requeue_at=NOW))
         assert end_backoff(wl, NOW).status.requeue_state == RequeueState(count=2)
@@ -104,7 +104,7 @@ class TestTheMomentOfReturn:
         wl = with_status(workload(), requeue_state=RequeueState(requeue_at=NOW))
         assert end_backoff(wl, NOW).status.requeue_state is None
 
-    def test_stands_until_then_and_while_quota_is_held(self) -> None:
+    def test_stays_until_then_and_while_quota_is_held(self) -> None:
         """API-125"""
         early = with_status(workload(), requeue_state=RequeueState(requeue_at=at(101)))
         assert end_backoff(early, NOW) is early
@@ -137,7 +137,7 @@ class TestClaimsThatCanNotBeCounted:
     def test_keep_a_waiting_workload_out_until_they_can(self) -> None:
         """API-124"""
         out = hold_uncountable(workload(), self.PROBLEM, NOW)
-        assert said(out, "Requeued") == ("False", "Inadmissible", "no such device class")
+        assert condition_text(out, "Requeued") == ("False", "Inadmissible", "no such device class")
         assert requeue_when_allowed(out, self.PROBLEM, NOW) is out
         assert judged(requeue_when_allowed(out, facts(), NOW), "Requeued") == ("True", "BackoffFinished")
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lifecycle.sample_workloads import annotated, at, reserved, said, with_status, workload
+from engine.lifecycle.sample_workloads import annotated, at, condition_text, reserved, with_status, workload
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.events import WorkloadEvent
@@ -32,13 +32,13 @@ def evicted(wl: Workload) -> Workload:
 
 
 def settled(*slices: Workload) -> tuple[str, str, dict[str, tuple[str, str, str]]]:
-    """Who is compared with the job, who runs, and how the others ended."""
+    """The slices compared with the job, the running ones, and how the others ended."""
     found = settle_slices(slices, NOW)
     names = [each.metadata.name if each else "" for each in (found.current, found.running)]
-    return names[0], names[1], {each.metadata.name: said(each, "Finished") for each in found.ended}
+    return names[0], names[1], {each.metadata.name: condition_text(each, "Finished") for each in found.ended}
 
 
-class TestWhoLivesOn:
+class TestWhichSliceRemains:
     """SCH-1102"""
 
     def test_a_job_without_slices_needs_one(self) -> None:
@@ -55,7 +55,7 @@ class TestWhoLivesOn:
     def test_a_replacement_with_quota_ends_what_it_replaces(self) -> None:
         assert settled(running("s1"), running("s2", "s1")) == ("s2", "s2", {"s1": REPLACED})
 
-    def test_so_it_goes_along_a_chain(self) -> None:
+    def test_a_chain_is_followed_to_its_end(self) -> None:
         chain = (running("s1"), running("s2", "s1"), slice_of("s3", "s2"))
         assert settled(*chain) == ("s3", "s2", {"s1": REPLACED})
 
@@ -66,12 +66,12 @@ class TestWhoLivesOn:
         slices = (running("s1"), slice_of("s2", "s1"), running("s3", "s1"))
         assert settled(*slices) == ("s3", "s3", {"s1": REPLACED, "s2": OUT_OF_SYNC})
 
-    def test_who_replaces_whom_counts_more_than_who_is_newer(self) -> None:
+    def test_the_replacement_order_counts_more_than_the_age(self) -> None:
         assert settled(running("s1", "s2"), running("s2")) == ("s1", "s1", {"s2": REPLACED})
         late = (slice_of("s2", "s5"), running("s3", "s5"), running("s5"))
         assert settled(*late) == ("s3", "s3", {"s2": OUT_OF_SYNC, "s5": REPLACED})
 
-    def test_of_two_with_quota_that_know_nothing_of_each_other_the_newer_runs(self) -> None:
+    def test_of_two_admitted_slices_without_a_relation_the_newer_runs(self) -> None:
         assert settled(running("s1"), running("s2")) == ("s2", "s2", {"s1": OUT_OF_SYNC})
 
     def test_evicted_slices_end(self) -> None:
@@ -122,16 +122,16 @@ def test_at_most_one_with_quota_and_one_that_waits_are_left(slices: list[Workloa
 class TestTakingOver:
     """SCH-1104"""
 
-    def test_the_replaced_slice_ends_and_says_for_whom(self) -> None:
+    def test_the_replaced_slice_finishes_and_names_its_replacement(self) -> None:
         new = annotated(running("s2", "s1"), labels={"kueue.x-k8s.io/job-uid": "job-7"})
         change = end_replaced(running("s1"), new, NOW)
         message = "Replaced to accommodate a workload (UID: uid-s2, JobUID: job-7) due to workload slice aggregation"
-        assert said(change.workload, "Finished") == ("True", "WorkloadSliceReplaced", message)
+        assert condition_text(change.workload, "Finished") == ("True", "WorkloadSliceReplaced", message)
         assert change.events == (WorkloadEvent("Normal", "WorkloadSliceReplaced", message),)
 
     def test_missing_ids_stay_empty(self) -> None:
         change = end_replaced(running("s1"), annotated(running("s2", "s1"), uid=""), NOW)
-        assert "(UID: , JobUID: )" in said(change.workload, "Finished")[2]
+        assert "(UID: , JobUID: )" in condition_text(change.workload, "Finished")[2]
 
     def test_a_slice_that_has_ended_already_is_left_alone(self) -> None:
         done = finish(running("s1"), "Succeeded", "", at(50))

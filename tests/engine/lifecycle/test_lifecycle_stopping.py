@@ -1,6 +1,16 @@
 import pytest
 
-from engine.lifecycle.sample_workloads import LEGACY, admitted, at, facts, has, judged, reserved, said, workload
+from engine.lifecycle.sample_workloads import (
+    LEGACY,
+    admitted,
+    at,
+    condition_text,
+    facts,
+    has,
+    judged,
+    reserved,
+    workload,
+)
 from kohort.engine.lifecycle.deactivation import target_deactivation
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
@@ -35,7 +45,7 @@ BOTH_DRAIN = facts(
 def test_draining_evicts_what_runs(around: ReconcileContext, reason: str, message: str) -> None:
     """SCH-1050"""
     change = apply_stop_policies(admitted(), around, NOW)
-    assert said(change.workload, "Evicted") == ("True", reason, message)
+    assert condition_text(change.workload, "Evicted") == ("True", reason, message)
     assert [event.reason for event in change.events] == [f"EvictedDueTo{reason}"]
 
 
@@ -65,7 +75,7 @@ def test_nothing_else_stops_what_runs(around: ReconcileContext) -> None:
 def test_what_does_not_run_yet_loses_its_reservation(around: ReconcileContext, reason: str, message: str) -> None:
     """SCH-1050, API-131"""
     change = apply_stop_policies(HELD, around, NOW)
-    assert said(change.workload, "QuotaReserved") == ("False", reason, message)
+    assert condition_text(change.workload, "QuotaReserved") == ("False", reason, message)
     assert change.workload.status.admission is None
     assert not has(change.workload, "Evicted")
     assert change.events == ()
@@ -78,7 +88,7 @@ def test_old_reason() -> None:
         assert judged(after, "QuotaReserved") == ("False", "Inadmissible")
 
 
-def test_what_is_on_its_way_out_is_left_to_go() -> None:
+def test_an_ongoing_eviction_is_left_alone() -> None:
     """SCH-1050"""
     for leaving in (
         evict(HELD, EvictionCause("AdmissionCheck", ""), NOW).workload,

@@ -1,4 +1,4 @@
-"""A parent and its variants agree on who competes, who preempts, what the job gets (SCH-1112, SCH-1114, SCH-1115)."""
+"""A parent and its variants: which compete, which preempt, and what the job gets (SCH-1112, SCH-1114, SCH-1115)."""
 
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,10 @@ from engine.lifecycle.queues import queue
 from engine.lifecycle.sample_workloads import (
     annotated,
     at,
+    condition_text,
     having,
     judged,
     reserved,
-    said,
     with_spec,
     with_status,
     workload,
@@ -73,7 +73,7 @@ def evicted(wl: Workload, reason: str = "Preempted") -> Workload:
     return evict(wl, EvictionCause(reason, "make way"), at(50)).workload
 
 
-def refused(wl: Workload, reason: str = "WaitingForQuota", message: str = "no room") -> Workload:
+def refused(wl: Workload, reason: str = "WaitingForQuota", message: str = "no quota") -> Workload:
     return refuse(wl, NotAdmitted(reason, message), GATES, at(50)).workload
 
 
@@ -96,7 +96,7 @@ def settled(
     return outcome
 
 
-def told(outcome: FamilyOutcome) -> list[tuple[str, str, str]]:
+def events_of(outcome: FamilyOutcome) -> list[tuple[str, str, str]]:
     """Name, reason and note of all events."""
     return [
         (write.workload.metadata.name, event.reason, event.note) for write in outcome.writes for event in write.events
@@ -118,8 +118,12 @@ class TestAdmission:
     def test_the_parent_gets_what_a_variant_got(self) -> None:
         outcome = settled(variant("best"), running("good"))
         assert outcome.parent.status.admission == running("good").status.admission
-        assert said(outcome.parent, "QuotaReserved") == ("True", "QuotaReserved", "Quota reserved in ClusterQueue q")
-        assert said(outcome.parent, "Admitted") == ("True", "Admitted", "The variant w-good is admitted")
+        assert condition_text(outcome.parent, "QuotaReserved") == (
+            "True",
+            "QuotaReserved",
+            "Quota reserved in ClusterQueue q",
+        )
+        assert condition_text(outcome.parent, "Admitted") == ("True", "Admitted", "The variant w-good is admitted")
 
     def test_it_is_one_write_of_the_status(self) -> None:
         (write,) = settled(variant("best"), running("good")).writes
@@ -132,7 +136,7 @@ class TestAdmission:
     def test_a_parent_that_was_turned_off_gets_nothing(self) -> None:
         assert judged(settled(running("best"), parent=off(PARENT)).parent, "Admitted") is None
 
-    def test_new_places_of_the_variant_are_the_parents_too(self) -> None:
+    def test_a_new_placement_of_the_variant_is_copied_to_the_parent(self) -> None:
         moved = running("best")
         assert moved.status.admission is not None
         (part,) = moved.status.admission.pod_set_assignments
@@ -143,7 +147,7 @@ class TestAdmission:
 
     def test_a_parent_without_any_admitted_variant_is_evicted(self) -> None:
         outcome = settled(variant("best"), parent=running_parent("best"))
-        assert said(outcome.parent, "Evicted") == ("True", "ConcurrentAdmission", "No variant is running")
+        assert condition_text(outcome.parent, "Evicted") == ("True", "ConcurrentAdmission", "No variant is running")
 
     def test_a_job_that_runs_stays_where_it_is_when_a_better_variant_is_admitted_too(self) -> None:
         """SCH-1114: the worse variant is turned off, and by its eviction the job moves"""
@@ -158,9 +162,9 @@ class TestAdmission:
 
     def test_a_parent_whose_own_variant_is_gone_stops_though_another_is_admitted(self) -> None:
         outcome = settled(running("best"), parent=running_parent("poor"))
-        assert said(outcome.parent, "Evicted") == ("True", "ConcurrentAdmission", "No variant is running")
+        assert condition_text(outcome.parent, "Evicted") == ("True", "ConcurrentAdmission", "No variant is running")
 
-    def test_the_variant_that_runs_hears_whether_the_pods_are_ready(self) -> None:
+    def test_pods_ready_is_written_for_the_running_variant(self) -> None:
         """SCH-1035: holders of quota must be ready before others are admitted"""
         parent = report_readiness(running_parent("good"), ready=True, now=at(90))
         best, good = settled(variant("best"), running("good"), parent=parent).variants
@@ -170,7 +174,9 @@ class TestAdmission:
     def test_all_end_with_the_parent(self) -> None:
         done = finish(running_parent("good"), "Succeeded", "Job finished", at(90))
         outcome = settled(off(variant("best")), running("good"), parent=done)
-        assert [said(each, "Finished") for each in outcome.variants] == [("True", "Succeeded", "Job finished")] * 2
+        assert [condition_text(each, "Finished") for each in outcome.variants] == [
+            ("True", "Succeeded", "Job finished")
+        ] * 2
         assert active(outcome) == ["good"], "what has ended is not woken"
 
 
@@ -200,7 +206,7 @@ class TestCompeting:
     def test_while_none_is_admitted_all_compete(self) -> None:
         outcome = settled(*(off(variant(flavor)) for flavor in FLAVORS), rules=FIRST)
         assert active(outcome) == list(FLAVORS)
-        assert told(outcome)[0] == (
+        assert events_of(outcome)[0] == (
             "w-best",
             "ActivatedVariant",
             "Variant Workload activated due to no other Variant being admitted",
@@ -212,7 +218,7 @@ class TestCompeting:
         outcome = settled(variant("best"), off(variant("good")), parent=off(PARENT))
         assert active(outcome) == []
         note = 'Variant Workload deactivated due to Parent Workload "ns/w" not active'
-        assert told(outcome) == [("w-best", "DeactivatedVariant", note)]
+        assert events_of(outcome) == [("w-best", "DeactivatedVariant", note)]
 
     @pytest.mark.parametrize(
         ("rules", "others", "note"),
@@ -237,21 +243,21 @@ class TestCompeting:
             ),
         ],
     )
-    def test_each_change_says_why(self, rules: MigrationRules, others: Workload, note: str) -> None:
+    def test_each_change_has_its_reason(self, rules: MigrationRules, others: Workload, note: str) -> None:
         outcome = settled(running("good"), others, parent=running_parent("good"), rules=rules)
-        assert [each[2] for each in told(outcome)] == [f"Variant Workload {note}"]
+        assert [each[2] for each in events_of(outcome)] == [f"Variant Workload {note}"]
 
 
 class TestEviction:
     """SCH-1114"""
 
-    def test_the_parent_goes_with_the_variant_that_it_runs_by(self) -> None:
+    def test_the_parent_is_evicted_with_its_running_variant(self) -> None:
         outcome = settled(off(variant("poor")), evicted(running("good")), parent=running_parent("good"))
-        assert said(outcome.parent, "Evicted") == ("True", "VariantEvicted", "Admitted variant was evicted")
+        assert condition_text(outcome.parent, "Evicted") == ("True", "VariantEvicted", "Admitted variant was evicted")
         assert is_reserved(outcome.variants[0]), "its quota is in use until the job has stopped"
         assert active(outcome) == ["good"], "the others wait for that too"
 
-    def test_when_the_parent_has_let_go_the_variant_does_and_all_compete_again(self) -> None:
+    def test_when_the_parent_is_released_the_variant_is_too_and_all_compete_again(self) -> None:
         stopped = release(evicted(running_parent("good"), "VariantEvicted"), GATES, at(90))
         outcome = settled(off(variant("poor")), evicted(running("good")), parent=stopped)
         good = outcome.variants[0]
@@ -260,20 +266,20 @@ class TestEviction:
         assert active(outcome) == ["good", "poor"]
         assert not is_admitted(outcome.parent)
 
-    def test_a_variant_that_gave_way_to_a_better_one_may_return_if_that_fails(self) -> None:
+    def test_a_variant_evicted_for_a_better_one_may_return_if_that_fails(self) -> None:
         """SCH-1113"""
         stopped = release(evicted(running_parent("poor"), "VariantEvicted"), GATES, at(90))
         outcome = settled(variant("best"), evicted(running("poor"), "FlavorMigration"), parent=stopped)
         assert judged(outcome.variants[1], "Requeued") == ("True", "FlavorMigration")
 
     @pytest.mark.parametrize("flavor", ["best", "poor"])
-    def test_a_variant_by_which_nothing_runs_goes_alone(self, flavor: str) -> None:
+    def test_a_variant_that_does_not_run_is_evicted_alone(self, flavor: str) -> None:
         other = evict_inactive(off(reserved(variant(flavor), flavor=flavor, checks=("c",))), at(50)).workload
         outcome = settled(running("good"), other, parent=running_parent("good"), rules=FIRST)
         assert not is_evicted(outcome.parent)
         assert [each.metadata.name for each in outcome.variants if is_reserved(each)] == ["w-good"]
 
-    def test_the_variant_goes_with_a_parent_that_is_evicted_itself(self) -> None:
+    def test_the_variant_is_evicted_with_its_parent(self) -> None:
         """A parent must not be admitted again at once by quota that it was just evicted from."""
         late = with_status(
             evicted(running_parent("good"), "PodsReadyTimeout"), requeue_state=RequeueState(count=1, requeue_at=at(160))
@@ -283,7 +289,7 @@ class TestEviction:
             RequeueState(requeue_at=at(160)),
             RequeueState(requeue_at=at(160)),
         ], "no other flavor takes it in before"
-        assert said(outcome.variants[1], "Evicted") == ("True", "PodsReadyTimeout", "make way")
+        assert condition_text(outcome.variants[1], "Evicted") == ("True", "PodsReadyTimeout", "make way")
         stopped = release(outcome.parent, GATES, NOW)
         after = settled(*outcome.variants, parent=stopped)
         assert not is_reserved(after.variants[1])
@@ -304,15 +310,15 @@ class TestPreempting:
         outcome = settled(refused(variant("best")), blocked("good"), blocked("poor"))
         assert self.ungated(outcome) == ["good"]
         note = 'Opened preemption gate for variant workload "ns/w-good"'
-        assert told(outcome) == [("w-good", "PreemptionUngatedVariant", note)]
+        assert events_of(outcome) == [("w-good", "PreemptionUngatedVariant", note)]
         assert outcome.wake_at == at(400)
 
     @pytest.mark.parametrize(
         "better",
         [variant("best"), refused(variant("best"), "PendingEvaluation", PENDING_MESSAGE)],
-        ids=["nothing said", "said to be pending"],
+        ids=["no condition", "pending"],
     )
-    def test_nobody_may_while_a_better_one_was_not_looked_at(self, better: Workload) -> None:
+    def test_no_variant_may_while_a_better_one_was_not_evaluated(self, better: Workload) -> None:
         outcome = settled(better, blocked("good"))
         assert self.ungated(outcome) == []
         assert outcome.wake_at is None
@@ -324,7 +330,7 @@ class TestPreempting:
         late = settled(first, blocked("good"), blocked("poor"), now=at(310))
         assert (self.ungated(late), late.wake_at) == (["best", "good"], at(610))
 
-    def test_variants_that_do_not_wait_have_no_say(self) -> None:
+    def test_variants_that_are_not_pending_do_not_count(self) -> None:
         """An admitted variant's gate, or one that is off, neither counts nor opens."""
         outcome = settled(off(blocked("best")), opened(running("good"), 90), parent=running_parent("good"), rules=FIRST)
         assert self.ungated(outcome) == ["good"]

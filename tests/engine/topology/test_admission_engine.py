@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from engine.scenario_builders import CPU, configured, group, quota
-from engine.topology.topology_play import (
+from engine.topology.topology_scenario_builder import (
     HOST,
     RACK,
     TREE_T,
     UNCONSTRAINED,
-    TopologyPlay,
+    TopologyScenarioBuilder,
     preferred,
     required,
 )
@@ -20,8 +20,8 @@ from kohort.engine.decisions import RequeueReason
 Json = Any
 
 
-def play_with_queue(tree: Json = TREE_T, **gates: bool) -> TopologyPlay:
-    play = TopologyPlay(tree, configured(**gates))
+def play_with_queue(tree: Json = TREE_T, **gates: bool) -> TopologyScenarioBuilder:
+    play = TopologyScenarioBuilder(tree, configured(**gates))
     play.tas_queue("q")
     return play
 
@@ -119,7 +119,7 @@ def test_pods_of_others_that_come_reactivate_no_workload() -> None:
 
 def test_the_head_of_a_strict_queue_follows_what_others_use() -> None:
     """TAS-28, TAS-113: it stays active, so that its message has the current figures."""
-    play = TopologyPlay(TREE_T, configured())
+    play = TopologyScenarioBuilder(TREE_T, configured())
     play.tas_queue("q", queueingStrategy="StrictFIFO")
     play.gang("w", 8, request=required(RACK))
     assert "only 7 out of 8" in play.turn().waiting["w"].message
@@ -133,7 +133,7 @@ def test_topology_and_nodes_may_come_after_the_workloads() -> None:
     play.gang("w", 5, request=required(RACK))
     play.turn()
     shown = list(play.workloads.values())
-    again = TopologyPlay({})
+    again = TopologyScenarioBuilder({})
     again.delete({"kind": "Topology", "name": "default"})
     again.tas_queue("q")
     for each in shown:
@@ -174,8 +174,8 @@ def test_deleted_and_failed_admissions_release_the_nodes() -> None:
 class TestFlavors:
     """TAS-36, TAS-37, SCH-511."""
 
-    def mixed(self) -> TopologyPlay:
-        play = TopologyPlay()
+    def mixed(self) -> TopologyScenarioBuilder:
+        play = TopologyScenarioBuilder()
         play.queue("q", groups=[group({"f": [quota(CPU, 10)], "tas": [quota(CPU, 10)]})])
         return play
 
@@ -200,7 +200,7 @@ class TestFlavors:
         assert play.admitted == {"labels": {CPU: "f"}, "false": {CPU: "f"}}
 
     def test_a_queue_without_topology_has_no_flavor_for_a_request(self) -> None:
-        play = TopologyPlay()
+        play = TopologyScenarioBuilder()
         play.queue("q", 10)
         play.gang("w", 1, request=required(RACK))
         decision = play.turn().waiting["w"]
@@ -225,7 +225,7 @@ class TestFlavors:
         """Quota of a resource that only a transformation produces."""
         transformations = [{"input": CPU, "strategy": "Retain", "outputs": {"credits": 1}}]
         settings = configured({"resources": {"transformations": transformations}})
-        play = TopologyPlay(settings=settings)
+        play = TopologyScenarioBuilder(settings=settings)
         groups = [group({"tas": [quota(CPU, 10)]}), group({"f": [quota("credits", 100)]})]
         play.queue("q", groups=groups)
         play.gang("w", 2, request=required(RACK))
@@ -233,7 +233,7 @@ class TestFlavors:
         assert play.admitted["w"] == {CPU: "tas", "credits": "f"}
 
     def test_pod_sets_get_one_tas_flavor(self) -> None:
-        play = TopologyPlay()
+        play = TopologyScenarioBuilder()
         play.tas_flavor("other")
         play.queue("q", groups=[group({"tas": [quota(CPU, 10)]}), group({"other": [quota("memory", 10)]})])
         play.gang("w", 1, size={CPU: 1, "memory": 1}, request=required(RACK))
@@ -258,7 +258,9 @@ class TestFlavors:
             "TASReplaceNodeOnNodeTaints",
             "TASReplaceNodeOnPodTermination",
         ]
-        play = TopologyPlay(settings=configured(TopologyAwareScheduling=False, **dict.fromkeys(gates, False)))
+        play = TopologyScenarioBuilder(
+            settings=configured(TopologyAwareScheduling=False, **dict.fromkeys(gates, False))
+        )
         play.queue("q", groups=[group({"f": [quota(CPU, 1)], "tas": [quota(CPU, 10)]})])
         play.gang("w", 9, request=required(RACK))
         assert play.turn().reserved == ["w"]
@@ -268,7 +270,7 @@ class TestFlavors:
 class TestGroups:
     """TAS-38, TAS-41, TAS-42."""
 
-    def group_of(self, play: TopologyPlay, leader: Json, workers: int) -> Json:
+    def group_of(self, play: TopologyScenarioBuilder, leader: Json, workers: int) -> Json:
         manifest = play.gang_of("w", workers, request={"required": RACK, "podSetGroupName": "g"})
         (pod_set,) = manifest["spec"]["podSets"]
         requests = {CPU: str(leader)} if leader else {}
@@ -300,7 +302,7 @@ class TestGroups:
         assert play.places("w") == {"h6": 3, "h7": 3}
         assert play.places("w", "more").keys() <= {"h3", "h4", "h5"}
 
-    def test_a_group_by_hand_needs_two_pod_sets_and_a_leader(self) -> None:
+    def test_an_explicit_group_needs_two_pod_sets_and_a_leader(self) -> None:
         """TAS-14."""
         play = play_with_queue()
         manifest = self.group_of(play, 1, 2)

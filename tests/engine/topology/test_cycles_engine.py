@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.scenario_builders import CPU, FAIR_SHARING, configured, group, quota
-from engine.topology.topology_play import HOST, RACK, UNCONSTRAINED, TopologyPlay, required
+from engine.topology.topology_scenario_builder import HOST, RACK, UNCONSTRAINED, TopologyScenarioBuilder, required
 from kohort.engine.assignment import FitMode
 
 Json = Any
@@ -17,8 +17,8 @@ NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 
 def two_queues(
     tree: Json = TWO_RACKS, *, cohorts: tuple[str | None, str | None] = ("R", "R"), **gates: bool
-) -> TopologyPlay:
-    play = TopologyPlay(tree, configured(**gates))
+) -> TopologyScenarioBuilder:
+    play = TopologyScenarioBuilder(tree, configured(**gates))
     for name, cohort in zip("ab", cohorts, strict=True):
         play.tas_queue(name, 4, cohort=cohort)
     return play
@@ -28,7 +28,9 @@ class TestCompetition:
     """TAS-80, TAS-81, TAS-33."""
 
     @pytest.mark.parametrize("cohorts", [("R", "R"), ("R", "S"), (None, None)])
-    def test_who_loses_its_rack_gets_another_in_the_same_cycle(self, cohorts: tuple[str | None, str | None]) -> None:
+    def test_a_workload_that_loses_its_rack_gets_another_in_the_same_cycle(
+        self, cohorts: tuple[str | None, str | None]
+    ) -> None:
         play = two_queues(cohorts=cohorts)
         play.gang("first", 3, "a", request=required(RACK))
         play.gang("second", 3, "b", request=required(RACK))
@@ -54,7 +56,7 @@ class TestCompetition:
         assert play.waiting["low"].message.endswith('topology "default" allows to fit only 1 out of 3 pod(s)')
         assert play.once().decisions == [], "no event may free places"
 
-    def test_who_loses_what_is_held_for_a_cycle_is_tried_again(self) -> None:
+    def test_a_workload_that_loses_nodes_reserved_in_the_cycle_is_tried_again(self) -> None:
         """TAS-81, Q-18: high has no victims; it keeps what an empty cluster would give it for one cycle."""
         play = two_queues({"b1": {"r1": {"h1": 8}}}, cohorts=(None, None))
         play.tas_queue("c", 4)
@@ -69,7 +71,7 @@ class TestCompetition:
 
     def test_trees_with_flavors_of_the_same_hosts_compete_too(self) -> None:
         """TAS-31."""
-        play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
         play.tas_flavor("other")
         play.tas_queue("a", 4, cohort="A")
         play.tas_queue("b", 4, "other", cohort="B")
@@ -89,7 +91,7 @@ class TestCompetition:
         assert play.turn().reserved == ["second"]
 
     def test_trees_that_share_no_nodes_are_scheduled_apart(self) -> None:
-        play = TopologyPlay(TWO_RACKS)
+        play = TopologyScenarioBuilder(TWO_RACKS)
         play.tas_flavor("left", **{RACK: "r1"})
         play.tas_flavor("right", **{RACK: "r2"})
         play.tas_queue("a", 4, "left", cohort="A")
@@ -102,8 +104,8 @@ class TestCompetition:
 class TestOverlappingFlavors:
     """TAS-31."""
 
-    def overlapping(self, **gates: bool) -> TopologyPlay:
-        play = TopologyPlay({"b1": {"r1": {"h1": 8}}}, configured(**gates))
+    def overlapping(self, **gates: bool) -> TopologyScenarioBuilder:
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 8}}}, configured(**gates))
         play.tas_flavor("other")
         play.tas_queue("a", 8, cohort="A")
         play.tas_queue("b", 8, "other", cohort="B")
@@ -123,7 +125,7 @@ class TestOverlappingFlavors:
         assert self.overlapping(TASHandleOverlappingFlavors=False).turn().reserved == ["v"]
 
     def test_pod_sets_in_two_flavors_do_not_take_the_same_host(self) -> None:
-        play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
         play.tas_flavor("other")
         play.queue("q", groups=[group({"tas": [quota(CPU, 10)]}), group({"other": [quota("memory", 100)]})])
         manifest = play.gang_of("w", 3, request=UNCONSTRAINED)
@@ -139,7 +141,7 @@ class TestPreemption:
 
     @pytest.mark.parametrize("configuration", [None, FAIR_SHARING])
     def test_a_gang_takes_a_rack_although_quota_is_free(self, configuration: Json) -> None:
-        play = TopologyPlay(TWO_RACKS, configured(configuration))
+        play = TopologyScenarioBuilder(TWO_RACKS, configured(configuration))
         play.tas_queue("q", 100, **OWN)
         play.gang("one", 3, request=required(RACK))
         play.turn()
@@ -154,9 +156,9 @@ class TestPreemption:
         assert play.places("high") == {"h1": 4}
 
     @pytest.mark.parametrize("configuration", [None, FAIR_SHARING])
-    def test_borrowers_leave_nodes_to_who_reclaims(self, configuration: Json) -> None:
+    def test_borrowers_leave_nodes_to_reclaiming_workloads(self, configuration: Json) -> None:
         """TAS-82: eligibility follows quota alone."""
-        play = TopologyPlay(TWO_RACKS, configured(configuration))
+        play = TopologyScenarioBuilder(TWO_RACKS, configured(configuration))
         play.tas_queue("a", 6, **RECLAIM)
         play.tas_queue("b", 2)
         play.gang("x", 3, "b", request=required(RACK))
@@ -167,8 +169,8 @@ class TestPreemption:
         play.settle()
         assert play.turn().reserved[0] == "w"
 
-    def test_nobody_is_evicted_where_that_would_not_help(self) -> None:
-        play = TopologyPlay(TWO_RACKS)
+    def test_no_workload_is_evicted_where_that_would_not_help(self) -> None:
+        play = TopologyScenarioBuilder(TWO_RACKS)
         play.tas_queue("q", 100, **OWN)
         play.gang("low", 3, request=required(RACK))
         play.turn()
@@ -177,9 +179,9 @@ class TestPreemption:
         assert decisions.evicted == {}
         assert decisions.waiting["high"].reason == "TopologyPlacementFailed"
 
-    def test_a_preemptor_keeps_the_places_of_its_victims_from_others(self) -> None:
+    def test_a_preemptor_reserves_the_placements_of_its_victims(self) -> None:
         """TAS-78."""
-        play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
         play.tas_queue("a", 8, **OWN)
         play.tas_queue("b", 4)
         play.gang("low", 2, "a", request=required(RACK))
@@ -190,9 +192,9 @@ class TestPreemption:
         assert set(decisions.evicted) == {"low"}
         assert decisions.reserved == []
 
-    def test_who_has_no_victims_keeps_what_an_empty_cluster_would_give(self) -> None:
+    def test_a_workload_without_victims_keeps_the_placement_in_an_empty_cluster(self) -> None:
         """TAS-78, SCH-340."""
-        play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
         play.tas_queue("a", 8)
         play.tas_queue("b", 8)
         play.gang("low", 2, "a", request=required(RACK))
@@ -207,7 +209,7 @@ class TestPreemption:
         assert play.once().reserved == ["other"]
 
     def test_two_preemptors_of_a_cycle_do_not_share_a_victim(self) -> None:
-        play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
         play.tas_queue("a", 4, **RECLAIM)
         play.tas_queue("b", 4, **RECLAIM)
         play.tas_queue("c", 0)
@@ -221,9 +223,9 @@ class TestPreemption:
         assert play.used() == {"h1": 4}
 
 
-def test_the_search_goes_on_with_flavors_whose_nodes_suffice() -> None:
+def test_the_search_continues_with_flavors_whose_nodes_suffice() -> None:
     """SCH-550: quota decides on flavors, so that the next one is tried in the next cycle."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 4}, "r2": {"h2": 9}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}, "r2": {"h2": 9}}})
     play.tas_flavor("small", **{RACK: "r1"})
     play.tas_flavor("large", **{RACK: "r2"})
     play.queue("q", groups=[group({"small": [quota(CPU, 100)], "large": [quota(CPU, 100)]})])
@@ -234,7 +236,7 @@ def test_the_search_goes_on_with_flavors_whose_nodes_suffice() -> None:
 
 def test_growing_usage_of_other_pods_reactivates_nothing() -> None:
     """TAS-28."""
-    play = TopologyPlay(TWO_RACKS)
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 100)
     play.gang("w", 5, request=required(RACK))
     play.turn()
@@ -244,7 +246,7 @@ def test_growing_usage_of_other_pods_reactivates_nothing() -> None:
 
 def test_usage_on_absent_nodes_counts_when_they_come_back() -> None:
     """TAS-30."""
-    play = TopologyPlay(TWO_RACKS)
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 100)
     play.gang("w", 3, request=required(RACK))
     play.turn()
@@ -260,7 +262,7 @@ def test_usage_on_absent_nodes_counts_when_they_come_back() -> None:
 
 def test_levels_that_change_keep_the_usage() -> None:
     """TAS-4."""
-    play = TopologyPlay(TWO_RACKS)
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 100)
     play.gang("w", 3, request=required(RACK))
     play.turn()
@@ -276,7 +278,7 @@ def test_levels_that_change_keep_the_usage() -> None:
 
 def test_finished_pods_release_quota_and_not_their_nodes() -> None:
     """TAS-29."""
-    play = TopologyPlay(TWO_RACKS)
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 4)
     play.gang("w", 4, request=required(RACK))
     play.turn()

@@ -137,7 +137,7 @@ def test_pods_outside_tas_take_capacity_of_nodes_that_come_later() -> None:
 
 
 def test_usage_counts_pods_too() -> None:
-    """TAS-29, TAS-32: 110 pods per host, whatever they request."""
+    """TAS-29, TAS-32: 110 pods per host, for any requests."""
     flavor = domains({"b": {"r": {"h": 1000}}})
     empty = request(200, per_pod={}, unconstrained=True)
     assert failed(flavor.place(empty)).startswith('topology "default" allows to fit only 110 out of 200 pod(s)')

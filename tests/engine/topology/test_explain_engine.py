@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.invariants import check
-from engine.topology.topology_play import RACK, UNCONSTRAINED, TopologyPlay, required
+from engine.topology.topology_scenario_builder import RACK, UNCONSTRAINED, TopologyScenarioBuilder, required
 from kohort.api.meta import ObjectKey
 from kohort.engine.explain import PreemptionOutlook, explanation_lines, remedies
 from kohort.engine.explain.model import FlavorTrial, PlaceHolder
@@ -14,7 +14,7 @@ Json = Any
 TWO_RACKS: Json = {"b1": {"r1": {"h1": 4}, "r2": {"h2": 4}}}
 
 
-def explained(play: TopologyPlay, name: str) -> tuple[FlavorTrial, list[str]]:
+def explained(play: TopologyScenarioBuilder, name: str) -> tuple[FlavorTrial, list[str]]:
     found = play.engine.explain(ObjectKey("ns", name), play.now)
     assert found.evaluation is not None
     ((trial,),) = found.evaluation.pod_sets[0].short
@@ -22,8 +22,8 @@ def explained(play: TopologyPlay, name: str) -> tuple[FlavorTrial, list[str]]:
     return trial, explanation_lines(found)
 
 
-def full() -> TopologyPlay:
-    play = TopologyPlay(TWO_RACKS)
+def full() -> TopologyScenarioBuilder:
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 100)
     play.tas_queue("p", 100)
     play.gang("one", 3, request=required(RACK))
@@ -35,7 +35,7 @@ def full() -> TopologyPlay:
     return play
 
 
-def test_it_names_the_domain_how_many_fit_and_who_is_there() -> None:
+def test_it_names_the_domain_how_many_fit_and_which_workloads_use_it() -> None:
     play = full()
     trial, lines = explained(play, "w")
     assert trial.placement is not None
@@ -61,7 +61,7 @@ def test_its_remedy_is_capacity_of_nodes() -> None:
 
 
 def test_exclusions_are_counted() -> None:
-    play = TopologyPlay({"b1": {"r1": {"h1": 1}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}})
     play.node("h2", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
     play.tas_queue("q", 100)
     play.gang("w", 2, request=required(RACK))
@@ -73,8 +73,8 @@ def test_exclusions_are_counted() -> None:
 
 
 def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
-    """Quota in use lacks too, but its release would not help: no rack has room for five pods."""
-    play = TopologyPlay(TWO_RACKS)
+    """Quota in use lacks too, but its release would not help: no rack has capacity for five pods."""
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 6)
     play.gang("one", 3, request=required(RACK))
     play.turn()
@@ -87,8 +87,8 @@ def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
     )
 
 
-def test_a_gang_that_no_end_of_others_helps_is_told_so() -> None:
-    play = TopologyPlay(TWO_RACKS)
+def test_a_gang_that_no_eviction_can_help_is_reported_so() -> None:
+    play = TopologyScenarioBuilder(TWO_RACKS)
     play.tas_queue("q", 100, preemption={"withinClusterQueue": "LowerPriority"})
     play.gang("low", 3, request=UNCONSTRAINED)
     play.turn()
@@ -101,7 +101,7 @@ def test_a_gang_that_no_end_of_others_helps_is_told_so() -> None:
     assert found.evaluation.preemption.help is PreemptionOutlook.POINTLESS
 
 
-def test_would_fit_asks_the_nodes_too() -> None:
+def test_would_fit_checks_the_nodes_too() -> None:
     play = full()
     pod_sets = play.workloads[ObjectKey("ns", "w")].spec.pod_sets
     found = play.engine.would_fit(pod_sets, "q", play.now)
@@ -115,7 +115,7 @@ def test_would_fit_asks_the_nodes_too() -> None:
 
 
 def test_heads_of_trees_that_share_the_nodes_are_rivals() -> None:
-    play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
     play.tas_queue("a", 4, cohort="A")
     play.tas_queue("b", 4, cohort="B")
     play.gang("high", 3, "a", priority=1, request=required(RACK))

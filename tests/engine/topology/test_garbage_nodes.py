@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.topology.topology_play import BLOCK, HOST, RACK, TopologyPlay, required
+from engine.topology.topology_scenario_builder import BLOCK, HOST, RACK, TopologyScenarioBuilder, required
 
 READY: Any = {"type": "Ready", "status": "True", "reason": "r", "message": ""}
 LABELS = {"pool": "tas", BLOCK: "b1", RACK: "r1"}
@@ -31,7 +31,7 @@ def garbage(name: str, **changes: Any) -> Any:
 
 @pytest.mark.parametrize("what", GARBAGE)
 def test_a_node_with_garbage_is_not_used_and_harms_no_other(what: str) -> None:
-    play = TopologyPlay({})
+    play = TopologyScenarioBuilder({})
     play.node("good", 3)
     play.put(garbage("bad", **GARBAGE[what]))
     play.tas_queue("q")
@@ -42,7 +42,7 @@ def test_a_node_with_garbage_is_not_used_and_harms_no_other(what: str) -> None:
 
 @pytest.mark.parametrize("what", [each for each in GARBAGE if "quantity" in each or "exponent" in each])
 def test_a_node_whose_quantities_become_garbage_has_no_capacity_left(what: str) -> None:
-    play = TopologyPlay({})
+    play = TopologyScenarioBuilder({})
     play.put(garbage("bad"))
     play.put(garbage("bad", **GARBAGE[what]))
     play.tas_queue("q")
@@ -53,7 +53,7 @@ def test_a_node_whose_quantities_become_garbage_has_no_capacity_left(what: str) 
 
 
 def test_thousands_of_nodes_with_garbage() -> None:
-    play = TopologyPlay({})
+    play = TopologyScenarioBuilder({})
     kinds = list(GARBAGE.values())
     play.node("good", 3, rack="r0")
     for number in range(3000):

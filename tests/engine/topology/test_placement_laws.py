@@ -150,7 +150,7 @@ def test_the_order_in_which_nodes_come_changes_nothing(
 def test_counts_that_follow_changes_equal_fresh_ones(
     data: st.DataObject, tree: Tree, asked: list[PlacementRequest], settings: PlacementSettings
 ) -> None:
-    """TAS-20, TAS-26: kept counts never change a placement, whatever comes and goes between two of them."""
+    """TAS-20, TAS-26: kept counts never change a placement, for any changes between two of them."""
     live = store(tree, settings=settings)
     live.put_flavor(Flavor("other", {}, (), (), "default"))
     held: list[tuple[str, str, int, dict[str, int]]] = []
@@ -168,7 +168,7 @@ def test_counts_that_follow_changes_equal_fresh_ones(
 def _change(
     data: st.DataObject, live: TopologyStore, tree: Tree, held: list[tuple[str, str, int, dict[str, int]]]
 ) -> None:
-    """Use or free pods; sometimes a node goes and comes back."""
+    """Use or free pods; sometimes a node is removed and added again."""
     names = [each.metadata.name for each in nodes(tree)]
     frees: bool = data.draw(st.booleans())
     if held and frees:

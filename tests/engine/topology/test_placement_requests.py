@@ -147,7 +147,7 @@ def test_preferred_nodes_come_before_tight_ones(count: int, options: Any, expect
     assert workers(flavor.place(request(count, matcher=PREFERS_Y, **options))) == expected
 
 
-def test_a_required_level_looks_beyond_the_preferred_domain() -> None:
+def test_a_required_level_is_searched_beyond_the_preferred_domain() -> None:
     """TAS-65."""
     topologies = pools(respects=True)
     flavor = flavor_of(topologies)

@@ -6,7 +6,7 @@ import pytest
 
 from engine.scenario import DAWN
 from engine.scenario_builders import configured
-from engine.topology.topology_play import HOST, RACK, TopologyPlay, required
+from engine.topology.topology_scenario_builder import HOST, RACK, TopologyScenarioBuilder, required
 from kohort.api.codec import from_json, to_json
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.conversion import V1BETA2
@@ -26,13 +26,13 @@ UNCONSTRAINED: Json = {"unconstrained": True}
 ELASTIC = {"ElasticJobsViaWorkloadSlices": True, "ElasticJobsViaWorkloadSlicesWithTAS": True}
 
 
-def changed(play: TopologyPlay, name: str, **status: Json) -> None:
+def changed(play: TopologyScenarioBuilder, name: str, **status: Json) -> None:
     manifest = to_json(play.workloads[ObjectKey("ns", name)])
     manifest["status"] = {**manifest.get("status", {}), **status}
     play.show(from_json(manifest, Workload))
 
 
-def later(play: TopologyPlay, seconds: float = 1) -> TopologyPlay:
+def later(play: TopologyScenarioBuilder, seconds: float = 1) -> TopologyScenarioBuilder:
     play.wait(seconds)
     play.turn()
     return play
@@ -41,14 +41,14 @@ def later(play: TopologyPlay, seconds: float = 1) -> TopologyPlay:
 class TestReplacement:
     """TAS-107 to TAS-111."""
 
-    def running(self, request: Json, count: int = 5, **gates: bool) -> TopologyPlay:
-        play = TopologyPlay(RACK_OF_FOUR, configured(**gates))
+    def running(self, request: Json, count: int = 5, **gates: bool) -> TopologyScenarioBuilder:
+        play = TopologyScenarioBuilder(RACK_OF_FOUR, configured(**gates))
         play.tas_queue("q", 100)
         play.gang("w", count, request=request)
         play.turn()
         return play
 
-    def lose(self, play: TopologyPlay, node: str) -> None:
+    def lose(self, play: TopologyScenarioBuilder, node: str) -> None:
         play.delete({"kind": "Node", "name": node})
         play.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
 
@@ -86,7 +86,7 @@ class TestReplacement:
 
     def test_two_second_passes_do_not_take_the_same_node(self) -> None:
         """TAS-81, TAS-84."""
-        play = TopologyPlay(
+        play = TopologyScenarioBuilder(
             {"b1": {"r1": {"h1": 1, "h2": 1, "h3": 1}}}, configured(TASFailedNodeReplacementFailFast=False)
         )
         play.tas_queue("q", 100)
@@ -102,7 +102,7 @@ class TestReplacement:
         assert play.used() == {"h3": 1}
 
     @pytest.mark.parametrize("is_written", [True, False])
-    def test_places_that_were_decided_count_before_they_are_observed(self, is_written: bool) -> None:
+    def test_assigned_placements_count_before_they_are_observed(self, is_written: bool) -> None:
         """As those of an admission (SCH-350, SCH-352): an older object that comes in between changes nothing."""
         play = self.running(required(RACK))
         self.lose(play, "h2")
@@ -126,7 +126,7 @@ class TestReplacement:
 
     def test_nodes_are_found_by_their_hostnames(self) -> None:
         """TAS-25, Q-10."""
-        play = TopologyPlay({})
+        play = TopologyScenarioBuilder({})
         play.tas_queue("q", 100)
         play.node("n1", 1, hostname="h1")
         play.gang("w", 1, request=UNCONSTRAINED)
@@ -137,9 +137,9 @@ class TestReplacement:
         assert later(play).reserved == ["w"]
         assert play.places("w") == {"h2": 1}
 
-    def test_the_workload_of_a_single_pod_keeps_its_place(self) -> None:
+    def test_the_workload_of_a_single_pod_keeps_its_placement(self) -> None:
         """TAS-111."""
-        play = TopologyPlay(RACK_OF_FOUR)
+        play = TopologyScenarioBuilder(RACK_OF_FOUR)
         play.tas_queue("q", 100)
         manifest = play.gang_of("w", 1, request=UNCONSTRAINED)
         manifest["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}]
@@ -154,7 +154,7 @@ class TestReplacement:
 
 def test_an_assignment_that_can_not_be_read_counts_nothing() -> None:
     """As a client with the right to write statuses may have left it."""
-    play = TopologyPlay(RACK_OF_FOUR)
+    play = TopologyScenarioBuilder(RACK_OF_FOUR)
     play.tas_queue("q", 100)
     play.gang("w", 2, request=UNCONSTRAINED)
     play.turn()
@@ -171,8 +171,8 @@ def test_an_assignment_that_can_not_be_read_counts_nothing() -> None:
 class TestDelays:
     """TAS-40, TAS-43, TAS-88."""
 
-    def checked(self, controller: str, **rule: Json) -> TopologyPlay:
-        play = TopologyPlay(RACK_OF_FOUR)
+    def checked(self, controller: str, **rule: Json) -> TopologyScenarioBuilder:
+        play = TopologyScenarioBuilder(RACK_OF_FOUR)
         active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": AT}
         play.put(
             {
@@ -191,12 +191,12 @@ class TestDelays:
         assert play.reserved == ["w"]
         return play
 
-    def delay(self, play: TopologyPlay) -> str | None:
+    def delay(self, play: TopologyScenarioBuilder) -> str | None:
         admission = play.workloads[W].status.admission
         assert admission is not None
         return admission.pod_set_assignments[0].delayed_topology_request
 
-    def ready(self, play: TopologyPlay, **update: Json) -> None:
+    def ready(self, play: TopologyScenarioBuilder, **update: Json) -> None:
         check = {"name": "c", "state": "Ready", "message": "", "lastTransitionTime": AT}
         changed(play, "w", admissionChecks=[{**check, "podSetUpdates": [{"name": "main", **update}]}])
 
@@ -239,8 +239,8 @@ class TestDelays:
 class TestSlices:
     """TAS-66, TAS-67, Q-12."""
 
-    def scaled(self, before: int, after: int, request: Json = UNCONSTRAINED, **gates: bool) -> TopologyPlay:
-        play = TopologyPlay({"b1": {"r1": {"h1": 2, "h2": 3, "h3": 3}}}, configured(**gates))
+    def scaled(self, before: int, after: int, request: Json = UNCONSTRAINED, **gates: bool) -> TopologyScenarioBuilder:
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2, "h2": 3, "h3": 3}}}, configured(**gates))
         play.tas_queue("q", 100)
         play.put(self.slice_of(play, "w", before, UNCONSTRAINED))
         play.turn()
@@ -248,7 +248,7 @@ class TestSlices:
         play.turn()
         return play
 
-    def slice_of(self, play: TopologyPlay, name: str, count: int, request: Json, replaces: str = "") -> Json:
+    def slice_of(self, play: TopologyScenarioBuilder, name: str, count: int, request: Json, replaces: str = "") -> Json:
         manifest = play.gang_of(name, count, request=request)
         annotations = {"kueue.x-k8s.io/elastic-job": "true"}
         if replaces:

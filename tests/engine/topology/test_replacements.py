@@ -89,7 +89,7 @@ def test_the_leader_of_an_elastic_workload_stays() -> None:
     assert pods(found.workers) == {"h1": 2, "h2": 3}
 
 
-def test_an_elastic_workload_of_the_same_size_keeps_its_places() -> None:
+def test_an_elastic_workload_of_the_same_size_keeps_its_placement() -> None:
     """TAS-67."""
     previous = GroupPlacement(assigned(h2=1, h4=3))
     assert place_elastic(domains(TREE), request(4, unconstrained=True), previous) == previous

@@ -114,7 +114,7 @@ def test_an_admission_has_a_domain_for_every_pod(scenario: Json) -> None:
 
 
 @given(topology_scenarios(prefixes=("a", "b")))
-def test_nobody_waits_for_an_event_who_fits(scenario: Json) -> None:
+def test_no_inadmissible_workload_fits_the_topology(scenario: Json) -> None:
     """TAS-24, TAS-28: nodes and pods of every tree reactivate those that wait for them."""
     stage = played(scenario)
     at_rest(stage)

@@ -1,4 +1,4 @@
-"""Whatever happens to nodes, queues and gangs, in any order: usage of domains and quota stays what it should be."""
+"""After any changes of nodes, queues and gangs, in any order: usage of domains and quota stays right."""
 
 import json
 from typing import Any

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.invariants import check
-from engine.topology.topology_play import BLOCK, HOST, RACK, TopologyPlay, required
+from engine.topology.topology_scenario_builder import BLOCK, HOST, RACK, TopologyScenarioBuilder, required
 
 Json = Any
 LEVELS = f"levels of Topology default: {BLOCK}, {RACK}, {HOST}"
@@ -52,9 +52,9 @@ UNSUITABLE: dict[str, tuple[Json, str]] = {
 }
 
 
-def play_with(request: Json) -> TopologyPlay:
+def play_with(request: Json) -> TopologyScenarioBuilder:
     """A queue whose oldest workload has the request, with a younger one, and another queue."""
-    play = TopologyPlay()
+    play = TopologyScenarioBuilder()
     play.tas_queue("q")
     play.tas_queue("other")
     play.gang("w", 4, request=request, priority=9)

@@ -127,14 +127,14 @@ LEADER = {
 }
 
 
-def test_ex_11_the_leader_goes_where_it_costs_no_worker_that_is_needed() -> None:
+def test_ex_11_the_leader_is_placed_where_it_costs_no_worker_that_is_needed() -> None:
     """TAS-46(4), TAS-47(3), TAS-53."""
     found = placed(domains(PAIR, ("rack", HOST)).place(request(6, **LEADER)))
     assert pods(found.leader) == {"h2": 1}
     assert pods(found.workers) == {"h1": 4, "h2": 2}
 
 
-def test_ex_11_a_failure_reports_capacity_beside_the_leader() -> None:
+def test_ex_11_a_failure_reports_capacity_next_to_the_leader() -> None:
     """Our choice for Q-4: Kueue reports 7 out of 7, without the leader."""
     assert failed(domains(PAIR, ("rack", HOST)).place(request(7, **LEADER))) == (
         'topology "default" allows to fit only 6 out of 7 pod(s)'
@@ -236,7 +236,7 @@ def test_ex_17_flavors_share_the_usage_of_hosts() -> None:
         assert outcome in failed(found) if outcome else workers(found) == {"h1": 4}
 
 
-def test_ex_20_an_elastic_workload_grows_beside_its_pods() -> None:
+def test_ex_20_an_elastic_workload_grows_next_to_its_pods() -> None:
     """TAS-67; the old slice's usage is released, so that it counts once (Q-12)."""
     flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
     previous = GroupPlacement(assigned(h1=2, h2=2))

@@ -1,4 +1,4 @@
-"""Scenarios with nodes: a flavor `tas` over a tree of blocks, racks and hosts, whose pods ask for whole cores."""
+"""Scenarios with nodes: a flavor `tas` over a tree of blocks, racks and hosts, whose pods request whole cores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,8 +21,8 @@ TREE_T: Mapping[str, Racks] = {
 """The tree T of the examples."""
 
 
-class TopologyPlay(ScenarioBuilder):
-    """A stage with nodes, on an engine that checks itself."""
+class TopologyScenarioBuilder(ScenarioBuilder):
+    """A scenario builder with nodes, on an engine that checks itself."""
 
     def __init__(self, tree: Mapping[str, Racks] = TREE_T, settings: EngineSettings | None = None) -> None:
         super().__init__(settings)
