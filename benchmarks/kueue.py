@@ -17,7 +17,7 @@ from kohort.api.kueue.v1beta2 import LocalQueue
 # The baseline is the build that tests compare decisions with.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from oracle.kueue import GoIsMissingError, Kueue, NoAnswerError
+from oracle.kueue import GoIsMissingError, Kueue, NoResultError
 
 Json = Any
 PATIENCE = 1800
@@ -73,7 +73,7 @@ def _theirs(kueue: Kueue, scenario: BenchmarkScenario) -> Json:
     }
     answer = kueue.ask(asked, PATIENCE)
     if "error" in answer:
-        raise NoAnswerError(answer["error"])
+        raise NoResultError(answer["error"])
     return answer["benchmarkResult"]
 
 

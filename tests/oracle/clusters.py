@@ -29,7 +29,7 @@ BEARS_ODD: Json = {"key": "odd", "operator": "Exists"}
 
 
 @dataclass
-class ClusterAuthor:
+class ClusterGenerator:
     """Nodes of one topology, in one tier or two, and what happens to them."""
 
     chance: random.Random
@@ -103,7 +103,7 @@ class ClusterAuthor:
     # What happens to nodes
 
     def change_node(self) -> list[Json]:
-        """A node changes, goes or comes."""
+        """A node is changed, removed or added."""
         change = self.chance.choice(
             [self._flip, self._cordon, self._taint, self._resize, self._move, self._remove, self._restore]
         )
@@ -160,7 +160,7 @@ class ClusterAuthor:
         return [{"nodeUsage": {"node": self._some_node(), "requests": requests, "pods": pods}}]
 
     def fail_node(self) -> list[Json]:
-        """A node fails under the workloads on it; it is gone, not ready, tainted, or looks healthy."""
+        """A node fails under the workloads on it; it is removed, not ready, tainted, or seemingly healthy."""
         name = self._some_node()
         if name in self.gone:
             return []

@@ -1,6 +1,6 @@
 """Both engines on random scenarios: `python -m oracle.compare --number 2000 --seed 1`.
 
-A difference is shrunk, shown with both answers and saved among the cases, which are tested ever after.
+A difference is shrunk, shown with both results and saved among the cases, which are tested from then on.
 """
 
 import argparse
@@ -13,8 +13,8 @@ from typing import Any
 
 from oracle.coverage import Coverage
 from oracle.generator import has_circles
-from oracle.kueue import GoIsMissingError, Kueue, NoAnswerError
-from oracle.playing import GENERATORS, compare, playing
+from oracle.kueue import GoIsMissingError, Kueue, NoResultError
+from oracle.parallel_runs import GENERATORS, compare, running_comparisons
 from oracle.progress import Progress
 from oracle.shrinking import shrink
 
@@ -28,10 +28,10 @@ CASES = Path(__file__).parent / "cases"
 
 
 def is_different(kueue: Kueue, scenario: Json) -> bool:
-    """Whether both answer, and not the same; a scenario that lost what it speaks of is none."""
+    """Whether both returned a result, and not the same; a scenario without the objects that it is about is none."""
     try:
         return is_whole(scenario) and bool(compare(kueue, scenario))
-    except (NoAnswerError, KeyError, LookupError):
+    except (NoResultError, KeyError, LookupError):
         return False
 
 
@@ -54,7 +54,7 @@ def _named(manifest: Json) -> Iterator[tuple[str, str]]:
 
 
 def save(kueue: Kueue, name: str, scenario: Json) -> None:
-    """Keep a scenario with the real answer to it."""
+    """Keep a scenario with its real result."""
     CASES.mkdir(exist_ok=True)
     case = {**scenario, "answer": kueue.ask(scenario)["steps"]}
     (CASES / f"{name}.json").write_text(json.dumps(case, indent=1) + "\n")
@@ -82,7 +82,7 @@ def main() -> int:
 def _run(seeds: list[str], arguments: argparse.Namespace, counts: Counter[str]) -> None:
     """Play all of them, and show what differs while others are still played."""
     progress = Progress(len(seeds), sys.stderr)
-    with playing(arguments.about, seeds, arguments.jobs) as played:
+    with running_comparisons(arguments.about, seeds, arguments.jobs) as played:
         for each in played:
             counts[each.outcome] += 1
             if each.outcome == "different" and counts["different"] <= arguments.show:
@@ -113,7 +113,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="how many play at once, each with a Kueue beside it")
     parser.add_argument("--show", type=int, default=5, help="how many differences to shrink and print")
     parser.add_argument("--save", action="store_true", help="keep the printed ones among the cases")
-    parser.add_argument("--coverage", action="store_true", help="only tell what the scenarios hold; needs no Go")
+    parser.add_argument("--coverage", action="store_true", help="only print what the scenarios contain; needs no Go")
     return parser.parse_args()
 
 

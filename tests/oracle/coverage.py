@@ -1,4 +1,4 @@
-"""What random scenarios hold and what comes of them, so that nobody trusts a comparison of things that never happen.
+"""What random scenarios contain and result in, so that a comparison does not rely on events that never happen.
 
 `python -m oracle.compare --coverage` prints, per kind of thing, in how many scenarios it occurs. Needs no Go.
 """

@@ -1,4 +1,4 @@
-"""Where two answers to a scenario differ, and which of the differences nobody promised to be without."""
+"""Where two results of a scenario differ, and which of the differences are excused."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first step after which a workload stands differently."""
+    """The first step after which a workload has another state."""
 
     step: int
     workload: str
@@ -22,7 +22,7 @@ class Difference:
 
 
 def differences(ours: list[Json], theirs: list[Json], is_excused: Excuse | None = None) -> list[Difference]:
-    """All workloads that stand differently, and are not excused, after the first step that shows any."""
+    """All workloads with different states that are not excused, after the first step that has any."""
     excused = is_excused or _never
     for step, (left, right) in enumerate(zip(ours, theirs, strict=True)):
         found = [
@@ -41,7 +41,7 @@ def _never(_ours: Json, _theirs: Json) -> bool:
 
 
 def _agree(ours: Json, theirs: Json) -> bool:
-    """Equal, where the text may be any of those that the real one tells in turn while nothing else moves."""
+    """Equal, where the text may be any of those that the real one alternates between while nothing else changes."""
     if ours == theirs or not ours or not theirs or "also" not in theirs:
         return bool(ours == theirs)
     plain = {name: value for name, value in theirs.items() if name != "also"}

@@ -1,4 +1,4 @@
-"""Random scenarios for the comparison: those of the property tests, less what the real Kueue gives no answer to."""
+"""Random scenarios for the comparison: those of the property tests, less those without a result of the real Kueue."""
 
 import json
 import random
@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from engine.scenario_strategies import STRATEGIES, ScenarioGenerator, write_scenario
-from oracle.rivals import Borrowers, Rivals
+from oracle.contention import Borrowers, ContendingQueues
 from oracle.scenario_extras import add_extra
 
 Json = Any
 
 MOST_STEPS = 25
 PLAIN_RESOURCE = "amd.com/gpu"
-"""Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes
-by a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
+"""Replaces memory. SCH-106 leaves open in which order the resources of a request are evaluated; the real one uses
+a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
 
 AUTHORS = (
     ScenarioGenerator,
     ScenarioGenerator,
     ScenarioGenerator,
-    Rivals,
-    Rivals,
-    Rivals,
+    ContendingQueues,
+    ContendingQueues,
+    ContendingQueues,
     Borrowers,
     Borrowers,
     Borrowers,
@@ -44,7 +44,7 @@ def scenario(seed: str) -> Json:
         return chance.choice(list(options))
 
     made = write_scenario(pick, [author], chance.randint(1, MOST_STEPS))
-    if isinstance(author, Rivals):
+    if isinstance(author, ContendingQueues):
         made["steps"] = author.story(pick, made["steps"])
     if isinstance(author, Borrowers):
         made["configuration"] = {"fairSharing": {"preemptionStrategies": pick(STRATEGIES)}} if pick(FAIRLY) else {}
@@ -56,7 +56,7 @@ def scenario(seed: str) -> Json:
 
 
 def _cycle_by_cycle(steps: list[Json], chance: random.Random) -> list[Json]:
-    """Turns as so many cycles, all but the last: where a scan over flavors goes round, nobody says when a turn ends."""
+    """Runs as a number of cycles, all but the last: a scan over flavors that alternates has no defined end."""
     expanded: list[Json] = []
     for step in steps[:-1]:
         expanded += [{"cycle": 1}] * chance.randint(1, 6) if "schedule" in step else [step]

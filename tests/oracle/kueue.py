@@ -1,4 +1,4 @@
-"""The real Kueue as a child process: scenarios go in as lines of JSON, answers come out.
+"""The real Kueue as a child process: scenarios are sent as lines of JSON, and results are returned.
 
 It is built on first use, from the Go program beside this file, into a folder that is not kept in version control.
 """
@@ -21,7 +21,7 @@ Json = Any
 SOURCES = Path(__file__).parent
 PROGRAM = SOURCES.parents[1] / ".cache" / "oracle" / "oracle"
 MANAGER = PROGRAM.with_name("kueue")
-"""The real Kueue as people run it, for benchmarks beside it."""
+"""The real Kueue as it is usually run, for benchmarks beside it."""
 MODULE = "sigs.k8s.io/kueue"
 
 PATIENCE = 20
@@ -32,12 +32,12 @@ class GoIsMissingError(Exception):
     """There is no Go to build the program with."""
 
 
-class NoAnswerError(Exception):
+class NoResultError(Exception):
     """The real Kueue did not come back."""
 
 
 class Kueue:
-    """One process; asked one scenario after the other."""
+    """One process; runs one scenario after the other."""
 
     def __init__(self) -> None:
         build()
@@ -55,7 +55,7 @@ class Kueue:
         self._process.communicate()
 
     def ask(self, scenario: Json, patience: float = PATIENCE) -> Json:
-        """The whole answer to one scenario, with every gate as ours are."""
+        """The whole result of one scenario, with every gate as ours are."""
         gates = {gate.name: gate.value.default for gate in Gate if not gate.value.locked}
         scenario = {**scenario, "gates": {**gates, **scenario.get("gates", {})}}
         assert self._process.stdin is not None
@@ -64,11 +64,11 @@ class Kueue:
         self._process.stdin.flush()
         if not select.select([self._process.stdout], [], [], patience)[0]:
             self._restart()
-            raise NoAnswerError(f"no answer within {patience} s")
+            raise NoResultError(f"no answer within {patience} s")
         line = self._process.stdout.readline()
         if not line:
             self._restart()
-            raise NoAnswerError("it ended")
+            raise NoResultError("it ended")
         return json.loads(line)
 
     def _restart(self) -> None:
@@ -85,7 +85,7 @@ def build() -> None:
 
 
 def build_manager() -> Path:
-    """Kueue's own manager, of the version that is asked here."""
+    """Kueue's own manager, of the version that is compared here."""
     if not _is_newer(MANAGER, [SOURCES / "go.mod", SOURCES / "go.sum"]):
         _go("build", "-o", str(MANAGER), f"{MODULE}/cmd/kueue")
     return MANAGER

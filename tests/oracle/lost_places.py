@@ -19,19 +19,19 @@ Json = Any
 
 
 def is_parked(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer too once entries that lost held places wait for an event."""
+    """Whether ours has this result too once entries that lost held places wait for an event."""
     with patch.object(processing._Entries, "_waits_for_held", lambda *_: False):
         return agrees(scenario, answer)
 
 
 def is_recomputed(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer too once it computes assignments without targets again as well."""
+    """Whether ours has this result too once it computes assignments without targets again as well."""
     with patch.object(processing._Entries, "_lost_places", _lost_places):
         return is_parked(scenario, answer)
 
 
 def agrees(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer."""
+    """Whether ours has this result."""
     return not differences(our_answer(scenario), answer, excuse_of(scenario))
 
 

@@ -47,7 +47,7 @@ def _available_without_pods(topology: FlavorDomains, counter: DomainCounter) -> 
 
 
 def is_overcommitted(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer too once it checks places as Kueue does."""
+    """Whether ours has this result too once it checks places as Kueue does."""
     for check in (_largest_fits, _equal_parts_fit):
         with patch.object(FoundPlaces, "fit", check):
             if any(explains(scenario, answer) for explains in (agrees, is_parked, is_recomputed)):

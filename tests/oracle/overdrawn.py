@@ -19,7 +19,7 @@ Json = Any
 
 
 class _NegativeReservation:
-    """An amount below zero, counted in the cell of the queue alone; stands in for a request."""
+    """An amount below zero, counted in the cell of the queue alone; replaces a request."""
 
     def __init__(self, cell: QuotaCell, amount: int) -> None:
         self.cell = cell
@@ -50,7 +50,7 @@ def _hold_negative(entries: Any, queue: ClusterQueueInfo, request: UsageRequest)
 
 
 def is_overdrawn(scenario: Json, answer: list[Json]) -> bool:
-    """Whether ours gives this answer too once it reserves negative amounts."""
+    """Whether ours has this result too once it reserves negative amounts."""
     with (
         patch.object(processing, "_reservable", _unbounded_below),
         patch.object(processing._Entries, "hold", _hold_negative),

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.scenario import DAWN
 from engine.scenario_strategies import manifest
-from oracle.clusters import BEARS_ODD, GPU, ClusterAuthor
+from oracle.clusters import BEARS_ODD, GPU, ClusterGenerator
 from oracle.topology_requests import RequestScope, pod_sets
 
 Json = Any
@@ -27,7 +27,7 @@ FLIPPED: dict[str, bool] = {
 """Gates that change placements, each as it is not by default."""
 
 
-class PlacementAuthor:
+class PlacementScenarioGenerator:
     """Writes a cluster, its queues and what happens; themes change what it writes."""
 
     queues: tuple[str, ...] = ("q0",)
@@ -42,7 +42,7 @@ class PlacementAuthor:
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
-        self.cluster = ClusterAuthor(chance)
+        self.cluster = ClusterGenerator(chance)
         self.workloads: dict[str, Json] = {}
         self.born = 0
         flipped = [name for name in FLIPPED if chance.random() < 0.08]

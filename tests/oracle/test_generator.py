@@ -1,4 +1,4 @@
-"""Random scenarios are the same for everybody, and hold what a comparison is for."""
+"""Random scenarios are reproducible, and contain what a comparison is for."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def coverage() -> Coverage:
     return made
 
 
-def test_a_seed_gives_one_scenario() -> None:
+def test_a_seed_determines_one_scenario() -> None:
     assert scenario("1-7") == scenario("1-7") != scenario("1-8")
 
 

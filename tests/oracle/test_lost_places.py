@@ -1,4 +1,4 @@
-"""What the real Kueue does with entries that lost their places explains its answer; nothing else is excused by it."""
+"""What the real Kueue does with entries that lost their places explains its result and excuses nothing else."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def blocked() -> Json:
     return read("an-entry-without-targets-keeps-its-search")
 
 
-def test_an_entry_that_lost_held_places_is_tried_again(held: Json) -> None:
+def test_an_entry_that_lost_its_placement_is_tried_again(held: Json) -> None:
     """Kueue evaluates it again only after an event."""
     assert differences(our_answer(held), held["other_answer"], excuse_of(held))
     assert is_parked(held, held["other_answer"])
@@ -67,7 +67,7 @@ def test_a_workload_admitted_in_the_cycle_is_no_target() -> None:
     assert "preempted" not in after["team/w6"]
 
 
-def test_a_group_that_lost_its_places_keeps_its_flavor() -> None:
+def test_a_group_that_lost_its_placement_keeps_its_flavor() -> None:
     """TAS-81, SCH-331: the leader requests one resource of two; together they get another assignment in that flavor."""
     case = read("a-group-that-lost-its-places-keeps-its-flavor")
     assert is_parked(case, case["other_answer"])

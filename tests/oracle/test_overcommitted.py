@@ -1,4 +1,4 @@
-"""Domains that the real Kueue overcommits explain its answer; nothing else is excused by it."""
+"""Domains that the real Kueue overcommits explain its result; nothing else is excused by it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Negative reservations of the real Kueue explain its answer; nothing else is excused by them."""
+"""Negative reservations of the real Kueue explain its result; nothing else is excused by them."""
 
 import json
 from pathlib import Path

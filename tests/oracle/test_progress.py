@@ -1,4 +1,4 @@
-"""A long comparison tells how far it is: often on a terminal, seldom in a log, and on demand nothing at all."""
+"""A long comparison reports its progress: often on a terminal, seldom in a log, and on demand nothing at all."""
 
 from io import StringIO
 
@@ -10,7 +10,7 @@ class Terminal(StringIO):
         return True
 
 
-class Watch:
+class ManualClock:
     """A clock that is wound by hand."""
 
     now = 0.0
@@ -19,9 +19,9 @@ class Watch:
         return self.now
 
 
-def told(stream: StringIO, seconds: float, *odd: int, total: int = 100) -> str:
+def progress_output(stream: StringIO, seconds: float, *odd: int, total: int = 100) -> str:
     """What is on the stream after one scenario in so many seconds for each number of odd ones."""
-    watch = Watch()
+    watch = ManualClock()
     progress = Progress(total, stream, watch)
     for each in odd:
         watch.now += seconds
@@ -31,25 +31,25 @@ def told(stream: StringIO, seconds: float, *odd: int, total: int = 100) -> str:
 
 def test_a_log_gets_a_line_every_half_minute() -> None:
     assert (
-        told(StringIO(), 10, 0, 0, 1, 1, 1, 2)
+        progress_output(StringIO(), 10, 0, 0, 1, 1, 1, 2)
         == "3 of 100, 1 different, 16:10 left\n6 of 100, 2 different, 15:40 left\n"
     )
 
 
 def test_a_terminal_gets_one_line_that_changes() -> None:
     assert (
-        told(Terminal(), 1, 0, 1, total=4)
+        progress_output(Terminal(), 1, 0, 1, total=4)
         == "\r\033[K1 of 4, 0 different, 0:03 left\r\033[K2 of 4, 1 different, 0:02 left"
     )
 
 
 def test_a_terminal_is_not_flooded() -> None:
-    assert told(Terminal(), 0.01, *[0] * 10) == ""
+    assert progress_output(Terminal(), 0.01, *[0] * 10) == ""
 
 
-def test_whatever_is_printed_between_finds_an_empty_line() -> None:
+def test_other_output_starts_on_an_empty_line() -> None:
     terminal, log = Terminal(), StringIO()
     for stream in (terminal, log):
-        Progress(1, stream, Watch()).clear()
+        Progress(1, stream, ManualClock()).clear()
     assert terminal.getvalue() == "\r\033[K"
     assert log.getvalue() == ""

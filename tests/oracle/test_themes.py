@@ -1,4 +1,4 @@
-"""Random topology scenarios are the same for everybody, and hold what a comparison is for."""
+"""Random topology scenarios are reproducible, and contain what a comparison is for."""
 
 from collections import Counter
 from itertools import pairwise
@@ -38,7 +38,7 @@ def happened() -> Counter[str]:
     return counts
 
 
-def test_a_seed_gives_one_scenario() -> None:
+def test_a_seed_determines_one_scenario() -> None:
     assert scenario("1-7") == scenario("1-7") != scenario("1-8")
 
 

@@ -20,7 +20,7 @@ def case() -> Json:
     return json.loads(CASE.read_text())
 
 
-def test_other_choices_in_each_of_three_cycles_explain_the_answer(case: Json) -> None:
+def test_other_choices_in_each_of_three_cycles_explain_the_decisions(case: Json) -> None:
     """SCH-722: Kueue preempted in c2, again in c2, and then in c1."""
     assert differences(our_answer(case), case["other_answer"])
     assert is_tied(case, case["other_answer"])

@@ -12,7 +12,7 @@ NONE = 'topology "t" doesn\'t allow to fit; 0/2 slice(s) fit on level block; 1/4
 FAILED = "TopologyPlacementFailed"
 
 
-def told(message: str, reason: str = FAILED, **more: Json) -> Json:
+def placed(message: str, reason: str = FAILED, **more: Json) -> Json:
     return {"state": "pending", "place": "pool", "message": message, **({"reason": reason} if reason else {}), **more}
 
 
@@ -32,27 +32,27 @@ def test_scenarios_without_topology_excuse_nothing() -> None:
 
 @pytest.mark.parametrize("theirs", [failing("main", NONE), failing("main", "insufficient quota")])
 def test_another_cause_is_not_excused(theirs: str) -> None:
-    assert not is_excused(told(failing("main", SMALL)), told(theirs))
+    assert not is_excused(placed(failing("main", SMALL)), placed(theirs))
 
 
 def test_either_pod_set_of_a_group_may_be_named() -> None:
     """Q-8, Q-4."""
-    theirs = told(failing("workers", SMALL.replace("only 1", "only 3")))
-    assert is_excused(told(failing("leader", SMALL)), theirs)
-    assert not is_excused(told(failing("first", SMALL)), told(failing("second", SMALL)))
+    theirs = placed(failing("workers", SMALL.replace("only 1", "only 3")))
+    assert is_excused(placed(failing("leader", SMALL)), theirs)
+    assert not is_excused(placed(failing("first", SMALL)), placed(failing("second", SMALL)))
 
 
 def test_ours_may_add_what_fits_no_empty_cluster() -> None:
     """Q-15: in another pod set, where Kueue has no reason either, or after the quota of the same one."""
     first, second = failing("first", SMALL), failing("second", NONE)
-    assert is_excused(told(f"{first}; {second}"), told(first, reason=""))
-    assert is_excused(told(failing("main", f"short of quota, {SMALL}")), told(failing("main", "short of quota")))
-    assert not is_excused(told(first), told(f"{first}; {second}"))
+    assert is_excused(placed(f"{first}; {second}"), placed(first, reason=""))
+    assert is_excused(placed(failing("main", f"short of quota, {SMALL}")), placed(failing("main", "short of quota")))
+    assert not is_excused(placed(first), placed(f"{first}; {second}"))
 
 
 def test_texts_of_blocked_workloads_are_compared() -> None:
     """TAS-81: `is_recomputed` accounts for each of them."""
-    ours, theirs = told(failing("main", SMALL), "WaitingForQuota"), told(failing("main", NONE), "WaitingForQuota")
+    ours, theirs = placed(failing("main", SMALL), "WaitingForQuota"), placed(failing("main", NONE), "WaitingForQuota")
     assert not is_excused(ours, theirs)
 
 
@@ -62,9 +62,9 @@ def test_ours_may_name_the_levels() -> None:
         ('Flavor "tas" does not contain the requested level', "(requested: zone; levels of Topology t: block, rack)"),
         ("podset slice topology b is above the podset topology r", "(flavor tas; levels of Topology t: b, r)"),
     ):
-        assert is_excused(told(failing("main", f"{theirs} {levels}")), told(failing("main", theirs)))
-        assert not is_excused(told(failing("main", f"{theirs} (unknown)")), told(failing("main", theirs)))
+        assert is_excused(placed(failing("main", f"{theirs} {levels}")), placed(failing("main", theirs)))
+        assert not is_excused(placed(failing("main", f"{theirs} (unknown)")), placed(failing("main", theirs)))
 
 
 def test_another_state_is_never_excused() -> None:
-    assert not is_excused(told(SMALL), told(SMALL, place="active"))
+    assert not is_excused(placed(SMALL), placed(SMALL, place="active"))

@@ -6,16 +6,16 @@ from typing import Any
 
 from engine.scenario_strategies import STRATEGIES, manifest
 from oracle.clusters import HOST_LEVELS, topology
-from oracle.placements import CYCLE, PlacementAuthor
+from oracle.placements import CYCLE, PlacementScenarioGenerator
 
 Json = Any
 
 
-class SingleQueue(PlacementAuthor):
+class SingleQueue(PlacementScenarioGenerator):
     """Quota for all: only places are scarce."""
 
 
-class Preemptors(PlacementAuthor):
+class Preemptors(PlacementScenarioGenerator):
     """Urgent workloads take the places of others, in one queue or in two."""
 
     quota_share = (0.5, 1.0, 1.0, 3.0)
@@ -31,7 +31,7 @@ class Preemptors(PlacementAuthor):
         self.queues = chance.choice([("q0",), ("q0", "q1")])
 
 
-class Cohort(PlacementAuthor):
+class Cohort(PlacementScenarioGenerator):
     """Several queues on the same nodes."""
 
     queues = ("q0", "q1", "q2")
@@ -49,7 +49,7 @@ class Cohort(PlacementAuthor):
         return self.chance.choice([{}, {"fairSharing": {"preemptionStrategies": self.chance.choice(STRATEGIES)}}])
 
 
-class Tiers(PlacementAuthor):
+class Tiers(PlacementScenarioGenerator):
     """Two flavors with nodes of their own, and perhaps a plain flavor, in one queue or in two."""
 
     quota_share = (0.3, 0.6, 5.0)
@@ -81,7 +81,7 @@ class Tiers(PlacementAuthor):
         return self.offers
 
 
-class Overlapping(PlacementAuthor):
+class Overlapping(PlacementScenarioGenerator):
     """Two flavors of which one has all nodes of the other, in a single queue without preemption (Q-6)."""
 
     quota_share = (0.3, 0.6)
@@ -102,7 +102,7 @@ class Overlapping(PlacementAuthor):
         return self.chance.choice([["one", "all"], ["all", "one"]])
 
 
-class Failures(PlacementAuthor):
+class Failures(PlacementScenarioGenerator):
     """Nodes fail under running workloads, which get other nodes in a second pass."""
 
     priorities = (0, 0, 1)

@@ -1,7 +1,7 @@
 """Whether some choice between equal cohorts leads our engine to Kueue's result: SCH-722 leaves the choice open.
 
 Kueue uses the order of a Go map, which differs in every cycle, so one scenario has many results. Our engine runs the
-scenario with all choices in turn, each up to the first step that differs.
+scenario with one choice after the other, each up to the first step that differs.
 """
 
 from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ class TieBreaker:
 
 
 def is_tied(scenario: Json, answer: list[Json]) -> bool:
-    """Whether some choice between equal cohorts leads to this answer (SCH-722)."""
+    """Whether some choice between equal cohorts leads to this result (SCH-722)."""
     choices: list[int] | None = []
     for _ in range(MOST_TRIES):
         if choices is None:

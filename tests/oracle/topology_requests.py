@@ -52,7 +52,7 @@ def _pod_set(chance: random.Random, name: str, asked: Request, *, has_gpus: bool
 
 
 def _constraints(chance: random.Random) -> Json:
-    """What else pods ask of nodes."""
+    """Further requirements of pods on nodes."""
     drawn = chance.random()
     if drawn < 0.75:
         return {}

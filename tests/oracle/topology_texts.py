@@ -60,10 +60,10 @@ def _names_more(mine: str, other: str) -> bool:
 
 
 def _rest(message: str) -> list[str]:
-    """Everything but figures about topology, without pod sets of which nothing else is told."""
+    """Everything but numbers about topology, without pod sets that have no other text."""
     parts = re.split("; (?=couldn't assign)", FIGURES.sub("", message))
-    told = [(re.sub(r"(?:, )+", ", ", part)).strip(", ") for part in parts]
-    return [part for part in told if not re.fullmatch(r"couldn't assign flavors to pod set [\w ]+:", part)]
+    texts = [(re.sub(r"(?:, )+", ", ", part)).strip(", ") for part in parts]
+    return [part for part in texts if not re.fullmatch(r"couldn't assign flavors to pod set [\w ]+:", part)]
 
 
 def _of_group(message: str) -> str:

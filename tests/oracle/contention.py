@@ -1,6 +1,6 @@
-"""Authors whose queues fight: rivals over quotas of their own, borrowers over what an idle queue lends to all.
+"""Generators of scenarios with contention: for nominal quota, and for the quota that an idle queue lends to all.
 
-The scenarios of the property tests hold everything but seldom come to a preemption; nearly all of them are from here.
+The scenarios of the property tests contain everything but seldom a preemption; nearly all of them are from here.
 """
 
 from typing import Any
@@ -11,21 +11,21 @@ Json = Any
 
 CYCLE: Json = {"cycle": 1}
 POOLS: tuple[Layout, ...] = (*LAYOUTS[:1] * 4, *LAYOUTS[1:4])
-"""Mostly one flavor: with more of them, everybody finds room somewhere."""
+"""Mostly one flavor: with more of them, every workload fits somewhere."""
 LENDER = "q0"
 
 
-class Rivals(ScenarioGenerator):
-    """Queues of one tree whose jobs are small enough to fit and many enough to fight."""
+class ContendingQueues(ScenarioGenerator):
+    """Queues of one tree whose jobs are small enough to fit and exceed its quota together."""
 
     def __init__(self) -> None:
         super().__init__(running=(2, 4, 6, 8))
 
     def story(self, pick: Pick, between: list[Json]) -> list[Json]:
         """Some take what they can get, things happen, and others come to take it from them."""
-        return [*self._crowd(pick), *between, *self._attack(pick), between[-1]]
+        return [*self._population(pick), *between, *self._attack(pick), between[-1]]
 
-    def _crowd(self, pick: Pick) -> list[Json]:
+    def _population(self, pick: Pick) -> list[Json]:
         """One queue takes what it can get before anything else happens."""
         queue = self._some_queue(pick)
         return [*(self._submitted(pick, queue, pick([0, 0, 1])) for _ in range(pick([4, 8, 12]))), *[CYCLE] * 12]
@@ -66,8 +66,8 @@ class Rivals(ScenarioGenerator):
         return made
 
 
-class Borrowers(Rivals):
-    """Queues that own little and live on what one of them lends: who has borrowed less takes from who has more (§7)."""
+class Borrowers(ContendingQueues):
+    """Queues that own little and use what one of them lends: the one that borrowed less preempts the other (§7)."""
 
     def world(self, pick: Pick) -> list[Json]:
         """A tree of a lender and borrowers; here and there a cohort between them has a share of its own."""

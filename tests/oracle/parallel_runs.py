@@ -1,4 +1,4 @@
-"""Random scenarios played on both engines by several processes, each beside a Kueue of its own."""
+"""Random scenarios compared on both engines by several processes, each with a Kueue of its own."""
 
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from oracle.differences import Difference, differences
 from oracle.generator import Json
 from oracle.generator import scenario as quota_scenario
-from oracle.kueue import Kueue, NoAnswerError, build
+from oracle.kueue import Kueue, NoResultError, build
 from oracle.lost_places import is_parked, is_recomputed
 from oracle.overcommitted import is_overcommitted
 from oracle.overdrawn import is_overdrawn
@@ -22,12 +22,12 @@ from oracle.workload_states import our_answer
 GENERATORS: Mapping[str, Callable[[str], Json]] = {"quota": quota_scenario, "topology": topology_scenario}
 """Writes the scenario of a seed, by what it is about."""
 MOST_ANSWERS = 12
-"""How often Kueue is asked where its answer depends on the order of a Go map."""
+"""How often Kueue runs a scenario where its result depends on the order of a Go map."""
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """What came of one scenario: `same`, `different`, a class of tests/oracle/README.md, or why there was no answer."""
+class ScenarioComparison:
+    """The result of one scenario: `same`, `different`, a class of tests/oracle/README.md, or why there was none."""
 
     seed: str
     outcome: str
@@ -41,7 +41,7 @@ def compare(kueue: Kueue, scenario: Json) -> list[Difference]:
 
 
 def _explanation(kueue: Kueue, scenario: Json, answer: list[Json]) -> str:
-    """The deviation that accounts for the whole answer; empty where there is none."""
+    """The deviation that accounts for the whole result; empty where there is none."""
     if "theme" in scenario:
         return _topology_explanation(kueue, scenario, answer)
     if is_overdrawn(scenario, answer):
@@ -50,7 +50,7 @@ def _explanation(kueue: Kueue, scenario: Json, answer: list[Json]) -> str:
 
 
 def _topology_explanation(kueue: Kueue, scenario: Json, answer: list[Json]) -> str:
-    """The same for a topology scenario; Kueue is asked again, since some failures come from an unordered map (Q-8)."""
+    """The same for a topology scenario; Kueue runs it again, since some failures come from an unordered map (Q-8)."""
     ours, excuse = our_answer(scenario), excuse_of(scenario)
     for _ in range(MOST_ANSWERS):
         if not differences(ours, answer, excuse):
@@ -68,24 +68,24 @@ def _topology_explanation(kueue: Kueue, scenario: Json, answer: list[Json]) -> s
 def _answer(kueue: Kueue, scenario: Json) -> list[Json]:
     answer = kueue.ask(scenario)
     if "error" in answer:
-        raise NoAnswerError(answer["error"])
+        raise NoResultError(answer["error"])
     steps: list[Json] = answer["steps"]
     return steps
 
 
 @contextmanager
-def playing(kind: str, seeds: Iterable[str], jobs: int) -> Iterator[Iterator[Played]]:
-    """What comes of each scenario, as soon as it is known; who leaves early waits for nothing but those under way."""
+def running_comparisons(kind: str, seeds: Iterable[str], jobs: int) -> Iterator[Iterator[ScenarioComparison]]:
+    """The result of each scenario, as soon as it is computed; leaving early waits only for those in progress."""
     build()
     # A forked process would hold on to pipes of its siblings, whose Kueues then never see their end.
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_Desk.open)
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_WorkerState.open)
     try:
         yield (each.result() for each in as_completed([pool.submit(_play, kind, seed) for seed in seeds]))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class _Desk:
+class _WorkerState:
     """What a process keeps from one scenario to the next."""
 
     kueue: Kueue
@@ -97,13 +97,13 @@ class _Desk:
         cls.kueue = Kueue()
 
 
-def _play(kind: str, seed: str) -> Played:
+def _play(kind: str, seed: str) -> ScenarioComparison:
     try:
-        return Played(seed, _outcome(_Desk.kueue, GENERATORS[kind](seed)))
-    except NoAnswerError as error:
-        return Played(seed, f"no answer: {error}")
+        return ScenarioComparison(seed, _outcome(_WorkerState.kueue, GENERATORS[kind](seed)))
+    except NoResultError as error:
+        return ScenarioComparison(seed, f"no answer: {error}")
     except Exception as error:
-        error.add_note(f"while playing seed {seed}")
+        error.add_note(f"in the scenario of seed {seed}")
         raise
 
 
