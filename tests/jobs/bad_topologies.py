@@ -1,4 +1,4 @@
-"""Topology annotations of pod templates that contradict each other or can't be read, and what is said about each."""
+"""Topology annotations of pod templates that contradict each other or can't be read, with their errors."""
 
 from typing import NamedTuple
 

@@ -246,6 +246,6 @@ def _key(obj: JsonObject) -> ObjectKey:
 
 
 def _has_mutable_template(job: JsonObject) -> bool:
-    """Whether every Kubernetes lets the template of a Job change: suspended, no pod active, not started."""
+    """Whether every Kubernetes accepts a change of a Job's template: suspended, no pod active, not started."""
     status = job.get("status") or {}
     return job["spec"].get("suspend") is True and not status.get("active") and not status.get("startTime")

@@ -66,7 +66,7 @@ def owned(kind: str, name: str, api_version: str = "apps/v1") -> JsonObject:
 
 
 def pod_harness(*objects: JsonObject, **gates: bool) -> PodPassHarness:
-    """A stage with these objects as they are."""
+    """A harness with these objects as they are."""
     made = PodPassHarness({"featureGates": {"TopologyAwareScheduling": False, **gates}})
     for obj in objects:
         made.put(obj)
@@ -74,5 +74,5 @@ def pod_harness(*objects: JsonObject, **gates: bool) -> PodPassHarness:
 
 
 def job_context(**changes: Any) -> JobContext:
-    """The surroundings of a job of which nothing special is to be said."""
+    """The reconcile context of a job without special circumstances."""
     return JobContext(**{"reads": pod_harness(), **changes})

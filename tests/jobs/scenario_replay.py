@@ -37,7 +37,7 @@ Json = Any
 JOB = BatchJobFramework()
 NAMESPACE = "verify"
 TIMEOUT, DEVIATION_TIMEOUT = 15.0, 3.0
-"""Seconds until a step counts as come out differently, and for one that is known to."""
+"""Seconds until a step counts as differing, and for one that is expected to."""
 FOREIGN_CONTROLLER = "job-controller"
 """Whose events are not ours to order."""
 # Seconds of the recording were others, and so are texts of conditions that it wrote itself.
@@ -45,16 +45,16 @@ SECONDS = "accumulatedPastExecutionTimeSeconds"
 VERSIONS = {"Job": "batch/v1", "Workload": "kueue.x-k8s.io/v1beta2"}
 NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 ALREADY_GONE = (404, 409)
-"""A pod may go between a look at it and a hand on it."""
+"""A pod may be deleted between a read and a write."""
 UNTIL_GONE = 1.0
 """Seconds that pods take to leave."""
 BACKGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 ENDS = {("J1", 5): {"j1": "Succeeded"}, ("J8", 0): {"j8": "Failed"}}
-"""What the recorder did to pods without telling: before which step, which Jobs' pods came to which end."""
+"""Unrecorded changes of pods by the recorder: before which step, which Jobs' pods ended and how."""
 UNTIL_READY = 2.0
-"""Seconds that pods take, so that what is said before can be seen."""
+"""Seconds that pods take, so that earlier events can be observed."""
 
 
 class JobCluster(JobManagerHarness):
@@ -87,7 +87,7 @@ class JobCluster(JobManagerHarness):
         return self.pod_phases.get(pod["metadata"]["labels"]["job-name"], "Running")
 
     def _is_terminated(self, pod: Object) -> bool:
-        """Whether a pod that was asked to leave has had its time."""
+        """Whether a terminating pod has had its grace period."""
         asked = pod["metadata"].get("deletionTimestamp")
         if not asked or not pod["spec"].get("nodeName"):
             return False
@@ -238,7 +238,7 @@ class ScenarioReplay:
 
 
 def _event_texts(events: Iterable[Json]) -> list[str]:
-    """What was told by us, each thing in the place where it was first said."""
+    """Our events, each at the place of its first occurrence."""
     ours = [
         each for each in events if each["reportingController"] != FOREIGN_CONTROLLER and not _is_pending_reason(each)
     ]
@@ -246,7 +246,7 @@ def _event_texts(events: Iterable[Json]) -> list[str]:
 
 
 def _is_pending_reason(event: Json) -> bool:
-    """Why a Workload waits for a moment may have been told or not, by the pace of the scheduler."""
+    """A short-lived pending reason may have been written or not, depending on the pace of the scheduler."""
     return str(event["reason"]).startswith("WaitingFor")
 
 

@@ -100,14 +100,14 @@ async def test_an_external_kind_is_an_ancestor() -> None:
     assert owner_is_managed_kind(a_child(owner), known)
 
 
-async def test_another_life_of_an_owner_is_not_the_owner() -> None:
+async def test_another_uid_of_an_owner_is_not_the_owner() -> None:
     jobset = make_job_set()
     other = make_job_set()
     other["metadata"]["uid"] = "another"
     assert await ancestor(a_child(jobset), other) is None
 
 
-async def test_an_owner_that_is_not_there_is_looked_for_again() -> None:
+async def test_a_missing_owner_is_looked_up_again() -> None:
     with pytest.raises(RetryError, match="workload owner not found"):
         await ancestor(a_child(make_job_set()))
 

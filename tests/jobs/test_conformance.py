@@ -48,7 +48,7 @@ class FrameworkKeepingNodeSelector(BatchJobFramework):
 
 
 class FrameworkChangingObject(BatchJobFramework):
-    """Changes what it looks at."""
+    """Changes its argument."""
 
     def is_active(self, obj: JsonObject) -> bool:
         obj["seen"] = True

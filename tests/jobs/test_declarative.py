@@ -92,7 +92,7 @@ def test_a_template_that_is_not_there_gets_what_it_is_given() -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [("suspend: spec.paused", ""), ("gvk: example.org/v1/", "gvk: "), ("op: ", "how: ")]
 )
-def test_a_declaration_that_says_too_little_or_too_much_is_refused_in_one_line(old: str, new: str) -> None:
+def test_a_declaration_with_too_few_or_too_many_fields_is_rejected_in_one_line(old: str, new: str) -> None:
     with pytest.raises(RegistryError, match="not a declaration of a framework") as caught:
         framework(SIMULATION.replace(old, new))
     assert "\n" not in str(caught.value)

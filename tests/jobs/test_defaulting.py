@@ -41,7 +41,7 @@ def test_a_queue_in_an_annotation_is_honoured_with_a_warning() -> None:
     assert warnings == [QUEUE_ANNOTATION_WARNING]
 
 
-def test_a_queue_in_an_annotation_goes_before_the_default_queue_and_after_the_label() -> None:
+def test_a_queue_in_an_annotation_precedes_the_default_queue_and_follows_the_label() -> None:
     annotated = job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
     made, _ = default_job(JOB, annotated, job_context(has_default_queue=True))
     assert labels(made)[f"{K}queue-name"] == "a"
@@ -83,7 +83,7 @@ def test_a_job_without_queue_is_suspended_where_all_jobs_are_managed() -> None:
     assert made["spec"]["suspend"] is True
 
 
-def test_an_elastic_job_that_nobody_queues_is_not_gated() -> None:
+def test_an_elastic_job_without_a_queue_is_not_gated() -> None:
     elastic = {"annotations": {f"{K}elastic-job": "true"}}
     unqueued, _ = default_job(JOB, job(**UNLABELLED, **elastic), job_context())
     assert "schedulingGates" not in unqueued["spec"]["template"]["spec"]
@@ -91,7 +91,7 @@ def test_an_elastic_job_that_nobody_queues_is_not_gated() -> None:
     assert queued["spec"]["template"]["spec"]["schedulingGates"] == [{"name": f"{K}elastic-job"}]
 
 
-def test_a_job_goes_to_other_clusters_where_its_queue_does_and_nobody_else_runs_it() -> None:
+def test_a_job_is_managed_by_multikueue_where_its_queue_dispatches_and_no_other_manager_is_set() -> None:
     made, _ = default_job(JOB, job(), job_context(dispatches=lambda queue: queue == "q"))
     assert made["spec"]["managedBy"] == f"{K}multikueue"
     foreign = of_kind("Job", "j", "batch/v1", spec={"managedBy": "example.com/mine"})
@@ -122,7 +122,7 @@ def test_with_topology_a_second_gate_waits_and_the_index_is_copied() -> None:
     assert labels(made)[f"{K}pod-group-pod-index"] == "3"
 
 
-def test_a_pod_that_its_parent_holds_is_gated_whatever_else_and_has_no_finalizer() -> None:
+def test_a_pod_managed_by_its_parent_is_gated_in_any_case_and_has_no_finalizer() -> None:
     held = make_pod(metadata={**UNLABELLED, "annotations": {f"{K}pod-suspending-parent": "deployment"}})
     made, _ = default_job(PodFramework(), held, job_context(in_scope=False, has_managed_owner=True))
     assert made["spec"]["schedulingGates"] == [{"name": f"{K}admission"}]
@@ -142,7 +142,7 @@ def test_a_pod_without_queue_gets_the_default_queue_or_none() -> None:
     assert labels(made) == {f"{K}queue-name": "default", f"{K}managed": "true"}
 
 
-def test_a_pod_that_waits_at_a_gate_of_its_own_accord_is_left_alone() -> None:
+def test_a_pod_with_a_gate_of_another_controller_is_left_alone() -> None:
     waiting = make_pod(metadata=UNLABELLED, spec={"schedulingGates": [{"name": f"{K}admission"}]})
     assert default_job(PodFramework(), waiting, job_context()) == (waiting, [])
 
@@ -183,7 +183,7 @@ def test_a_replica_set_of_a_deployment_is_left_to_it() -> None:
     assert default_job(ReplicaSetFramework(), made_by, job_context(has_default_queue=True)) == (made_by, [])
 
 
-def test_a_stateful_set_only_names_who_holds_its_pods() -> None:
+def test_a_stateful_set_only_annotates_its_pods_with_their_parent() -> None:
     made, _ = default_job(StatefulSetFramework(), of_kind("StatefulSet", "db"), job_context())
     assert template(made) == {"labels": {"a": "b"}, "annotations": {f"{K}pod-suspending-parent": "statefulset"}}
 
@@ -202,7 +202,7 @@ def cron_job(**metadata: JsonObject) -> JsonObject:
     return {**made, "spec": {"schedule": "0 2 * * *", "jobTemplate": {"spec": {"template": {}}}}}
 
 
-def test_a_cron_job_hands_its_queue_to_its_jobs_and_is_not_suspended() -> None:
+def test_a_cron_job_sets_its_queue_on_its_jobs_and_is_not_suspended() -> None:
     limits = {f"{K}priority-class": "gold", f"{K}max-exec-time-seconds": "60", "team": "blue"}
     made, _ = default_job(CronJobFramework(), cron_job(labels=limits), job_context(has_default_queue=True))
     handed = {f"{K}queue-name": "q", f"{K}priority-class": "gold", f"{K}max-exec-time-seconds": "60"}
@@ -210,10 +210,10 @@ def test_a_cron_job_hands_its_queue_to_its_jobs_and_is_not_suspended() -> None:
     assert "suspend" not in made["spec"]
 
 
-def test_a_cron_job_does_not_overwrite_what_its_jobs_are_told_already() -> None:
-    told = cron_job()
-    told["spec"]["jobTemplate"]["metadata"] = {"labels": {f"{K}queue-name": "z"}}
-    made, _ = default_job(CronJobFramework(), told, job_context())
+def test_a_cron_job_does_not_overwrite_labels_of_its_job_template() -> None:
+    source = cron_job()
+    source["spec"]["jobTemplate"]["metadata"] = {"labels": {f"{K}queue-name": "z"}}
+    made, _ = default_job(CronJobFramework(), source, job_context())
     assert made["spec"]["jobTemplate"]["metadata"]["labels"] == {f"{K}queue-name": "z"}
 
 

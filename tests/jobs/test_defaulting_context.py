@@ -1,4 +1,4 @@
-"""What webhooks are told about a job's surroundings, from a running manager's caches (JOB-1, JOB-3, JOB-67, JOB-70)."""
+"""The context of a job for webhooks, from a running manager's caches (JOB-1, JOB-3, JOB-67, JOB-70)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -48,7 +48,7 @@ async def child_of_a_job(harness: JobManagerHarness, uid: str = "") -> JsonObjec
     return pod
 
 
-async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() -> None:
+async def test_default_queue_and_class_and_multikueue_dispatch_are_seen() -> None:
     async with gathering() as (harness, gatherer):
         before = await gatherer.build(make_job(), is_new=True, author=None)
         assert (before.has_default_queue, before.has_default_priority_class) == (False, False)
@@ -75,14 +75,14 @@ async def test_a_namespace_that_was_made_just_now_is_known() -> None:
         assert not (await gatherer.build(system, is_new=True, author=None)).in_scope
 
 
-async def test_an_owner_of_an_earlier_life_does_not_count() -> None:
+async def test_an_owner_with_an_earlier_uid_does_not_count() -> None:
     async with gathering() as (harness, gatherer):
         facts = await gatherer.build(await child_of_a_job(harness, uid="before"), is_new=True, author=None)
         assert not facts.has_managed_owner
 
 
 async def test_a_missing_owner_keeps_a_pod_from_being_made_and_never_from_being_changed() -> None:
-    async with gathering() as (_house, gatherer):
+    async with gathering() as (_harness, gatherer):
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "uid": "u", "controller": True}
         orphan = make_sent_pod("a", ownerReferences=[owner])
         with pytest.raises(RetryError, match="workload owner not found: Job default/gone"):
@@ -92,7 +92,7 @@ async def test_a_missing_owner_keeps_a_pod_from_being_made_and_never_from_being_
         assert not (await gatherer.build(served, is_new=False, author=None)).has_managed_owner
 
 
-async def test_who_owns_a_pod_that_its_parent_holds_is_not_asked() -> None:
+async def test_owners_of_a_pod_managed_by_its_parent_are_not_read() -> None:
     async with gathering() as (harness, gatherer):
         held = await child_of_a_job(harness)
         held["metadata"]["annotations"] = {f"{K}pod-suspending-parent": "deployment"}

@@ -24,7 +24,7 @@ async def resize(harness: JobCluster, pods: int) -> None:
     await harness.advance(6)
 
 
-async def test_a_job_grows_as_far_as_quota_goes_and_shrinks_at_once() -> None:
+async def test_a_job_grows_as_far_as_quota_allows_and_shrinks_at_once() -> None:
     async with running_job_cluster(ManagerSettings(Configuration(wait_for_pods_ready=None))) as harness:
         await harness.create(make_namespace(NAMESPACE))
         flavor, queue, local = queue_objects("4")

@@ -18,18 +18,18 @@ SAFE = {"kueue.x-k8s.io/safe-to-forcefully-delete": "true"}
 NODE = "/api/v1/nodes/n"
 POD = "/api/v1/namespaces/default/pods/p"
 TAINTED = {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}}
-TOLD = (
+DELETED_BY_FORCE = (
     "Pod forcefully terminated after 1m30s grace period due to unreachable node `n` "
     "(triggered by `kueue.x-k8s.io/safe-to-forcefully-delete` annotation)"
 )
 
 
-def crew(context: ControllerContext) -> AbstractAsyncContextManager[None]:
+def recovery_controllers(context: ControllerContext) -> AbstractAsyncContextManager[None]:
     return running_job_reconcilers(context, registry_of(context.settings.configuration, ()))
 
 
 async def occupied(harness: ManagerHarness, annotations: Object, phase: str = "Running") -> None:
-    """A pod on a node that answers."""
+    """A pod on a node that is reachable."""
     await harness.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
     spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 30}
     metadata = {"name": "p", "namespace": "default", "annotations": annotations}
@@ -59,7 +59,7 @@ async def events(harness: ManagerHarness) -> list[tuple[str, str, str]]:
 
 
 async def test_a_pod_that_cannot_end_on_a_lost_node_is_ended_a_minute_after_its_grace_period() -> None:
-    async with running_manager_harness(ON, controllers=crew) as harness:
+    async with running_manager_harness(ON, controllers=recovery_controllers) as harness:
         await occupied(harness, SAFE)
         await lose_node(harness)
         await delete(harness)
@@ -67,11 +67,11 @@ async def test_a_pod_that_cannot_end_on_a_lost_node_is_ended_a_minute_after_its_
         assert await is_there(harness)
         await harness.advance(3)
         assert not await is_there(harness)
-        assert await events(harness) == [("Warning", "KueueForcefullyDeleted", TOLD)]
+        assert await events(harness) == [("Warning", "KueueForcefullyDeleted", DELETED_BY_FORCE)]
 
 
 async def test_a_node_that_is_lost_later_has_its_pods_ended_then() -> None:
-    async with running_manager_harness(ON, controllers=crew) as harness:
+    async with running_manager_harness(ON, controllers=recovery_controllers) as harness:
         await occupied(harness, SAFE)
         await delete(harness)
         await harness.advance(120)
@@ -81,8 +81,8 @@ async def test_a_node_that_is_lost_later_has_its_pods_ended_then() -> None:
         assert not await is_there(harness)
 
 
-async def test_a_pod_that_somebody_holds_is_failed_before_it_is_deleted() -> None:
-    async with running_manager_harness(ON, controllers=crew) as harness:
+async def test_a_pod_with_a_finalizer_is_failed_before_it_is_deleted() -> None:
+    async with running_manager_harness(ON, controllers=recovery_controllers) as harness:
         await occupied(harness, SAFE)
         reply = await harness.server.merge(POD, {"metadata": {"finalizers": ["example.com/held"]}})
         assert reply.status == 200, reply
@@ -91,16 +91,16 @@ async def test_a_pod_that_somebody_holds_is_failed_before_it_is_deleted() -> Non
         await harness.advance(95)
         status = (await harness.server.get(POD))["status"]
         assert status["phase"] == "Failed"
-        told = [each for each in status["conditions"] if each["type"] == "KueueFailureRecovery"]
-        assert [(each["status"], each["reason"], each["message"]) for each in told] == [
-            ("True", "KueueForcefullyDeleted", TOLD)
+        conditions = [each for each in status["conditions"] if each["type"] == "KueueFailureRecovery"]
+        assert [(each["status"], each["reason"], each["message"]) for each in conditions] == [
+            ("True", "KueueForcefullyDeleted", DELETED_BY_FORCE)
         ]
         assert len(await events(harness)) == 1
 
 
 @pytest.mark.parametrize("annotations", [{}, {"kueue.x-k8s.io/safe-to-forcefully-delete": "yes"}])
-async def test_a_pod_whose_owner_did_not_say_that_it_is_safe_stays(annotations: Object) -> None:
-    async with running_manager_harness(ON, controllers=crew) as harness:
+async def test_a_pod_whose_owner_did_not_declare_that_it_is_safe_stays(annotations: Object) -> None:
+    async with running_manager_harness(ON, controllers=recovery_controllers) as harness:
         await occupied(harness, annotations)
         await lose_node(harness)
         await delete(harness)
@@ -109,7 +109,7 @@ async def test_a_pod_whose_owner_did_not_say_that_it_is_safe_stays(annotations: 
 
 
 async def test_without_the_gate_nothing_is_ended() -> None:
-    async with running_manager_harness(controllers=crew) as harness:
+    async with running_manager_harness(controllers=recovery_controllers) as harness:
         await occupied(harness, SAFE)
         await lose_node(harness)
         await delete(harness)
@@ -118,7 +118,7 @@ async def test_without_the_gate_nothing_is_ended() -> None:
 
 
 async def test_a_refused_write_is_made_again() -> None:
-    async with running_manager_harness(ON, controllers=crew) as harness:
+    async with running_manager_harness(ON, controllers=recovery_controllers) as harness:
         await occupied(harness, SAFE)
         await lose_node(harness)
         await delete(harness)
@@ -129,7 +129,7 @@ async def test_a_refused_write_is_made_again() -> None:
 
 
 @pytest.mark.parametrize(("phase", "wanted"), [("Running", "Failed"), ("Succeeded", "Succeeded"), ("Failed", "Failed")])
-def test_a_pod_that_has_ended_keeps_how_it_ended_and_is_told_once(phase: str, wanted: str) -> None:
+def test_an_ended_pod_keeps_its_phase_and_its_event_is_recorded_once(phase: str, wanted: str) -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}, "status": {"phase": phase, "conditions": [{}]}}
     now = datetime(2026, 1, 1, tzinfo=UTC)
     changed = failed_status(pod, now)

@@ -94,7 +94,7 @@ def test_pod_sets_are_those_that_the_real_kueue_derived(case: Json) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-def test_names_are_those_that_the_real_kueue_gave(case: Json) -> None:
+def test_names_are_those_of_the_real_kueue(case: Json) -> None:
     obj, stage = case["defaulted"], staged(case)
     extra = JOB.name_extra(obj) if requests_slices(obj, stage.gates) else ""
     metadata = obj["metadata"]
@@ -168,16 +168,19 @@ async def test_an_evicted_job_is_what_it_was_before_it_started(case: Json) -> No
 @pytest.mark.parametrize("case", [case for case in CASES if "statuses" in case], ids=named)
 def test_statuses_are_read_as_the_real_kueue_reads_them(case: Json) -> None:
     stage = staged(case)
-    for told in case["statuses"]:
-        obj = merge(case["defaulted"], {"status": told["status"]})
+    for status_case in case["statuses"]:
+        obj = merge(case["defaulted"], {"status": status_case["status"]})
         ended = JOB.finished(obj)
-        assert (ended is not None) == told["finished"]["finished"]
+        assert (ended is not None) == status_case["finished"]["finished"]
         if ended is not None:
-            assert (ended.success, ended.message) == (told["finished"]["success"], told["finished"]["message"])
-        assert JOB.is_active(obj) == told["active"]
-        assert JOB.is_suspended(obj) == told["suspended"]
-        assert JOB.pods_ready(obj, stage) == told["podsReady"]
-        assert JOB.reclaimable(obj) == {each["name"]: each["count"] for each in told["reclaimable"]}
+            assert (ended.success, ended.message) == (
+                status_case["finished"]["success"],
+                status_case["finished"]["message"],
+            )
+        assert JOB.is_active(obj) == status_case["active"]
+        assert JOB.is_suspended(obj) == status_case["suspended"]
+        assert JOB.pods_ready(obj, stage) == status_case["podsReady"]
+        assert JOB.reclaimable(obj) == {each["name"]: each["count"] for each in status_case["reclaimable"]}
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

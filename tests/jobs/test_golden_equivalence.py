@@ -53,7 +53,7 @@ async def staged(workload: str) -> PassHarness:
 
 
 @pytest.mark.parametrize("case", cases("equivalence"), ids=lambda case: f"{case['edit']}, {case['workload']}")
-async def test_an_edit_ends_the_workload_where_the_real_kueue_says_so(case: Json) -> None:
+async def test_an_edit_ends_the_workload_where_it_does_in_kueue(case: Json) -> None:
     stage = await staged(case["workload"])
     before = dict(stage.workloads)
     stage.patch("Job", OBJECT_KEY, case["patch"])

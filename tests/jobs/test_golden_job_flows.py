@@ -1,4 +1,4 @@
-"""Lives of batch/v1 Jobs, pass by pass, as the real Kueue led them (GS-3 to GS-21)."""
+"""Lifecycles of batch/v1 Jobs, pass by pass, as recorded from the real Kueue (GS-3 to GS-21)."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ FLOWS = [case for case in cases("flows-job") if case["name"] not in DIFFERENT]
 
 
 def apply_step(stage: PassHarness, step: Json) -> None:
-    """Do what a step of a flow does to the world."""
+    """Apply the external changes of a step of a flow."""
     match step["do"]:
         case "create":
             stage.put(step["defaulted"])
@@ -112,8 +112,8 @@ def golden_workload(workload: Workload) -> Json:
     }
 
 
-def told(events: list[Event], *, is_repeated: bool) -> list[Event]:
-    """The events, without a FinishedWorkload that was told before (Q-3)."""
+def without_repeated_finish(events: list[Event], *, is_repeated: bool) -> list[Event]:
+    """The events, without a repeated FinishedWorkload (Q-3)."""
     return [each for each in events if not (is_repeated and each[1] == "FinishedWorkload")]
 
 
@@ -133,7 +133,7 @@ def is_stopping(stage: PassHarness, namespace: str, name: str) -> bool:
 
 
 def beside_stops(events: list[Event], stops: bool) -> list[Event]:
-    """The events; without that of a stop, which is told when it is finished."""
+    """The events; without that of a stop, which is recorded when it is finished."""
     return [each for each in events if not (stops and each[1] == "Stopped")]
 
 
@@ -157,7 +157,7 @@ async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
         stops = is_stopping(stage, namespace, name)
         seen = await stage.reconcile(JOB, JobKey(namespace, name))
         stops |= is_stopping(stage, namespace, name)
-        expected_events = told(events_of(observed), is_repeated=finished)
+        expected_events = without_repeated_finish(events_of(observed), is_repeated=finished)
         assert beside_stops(seen.events, stops) == beside_stops(expected_events, stops), step
         stopped += [each for each in seen.events if each[1] == "Stopped"]
         stopped_there += [each for each in expected_events if each[1] == "Stopped"]

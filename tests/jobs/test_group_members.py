@@ -78,7 +78,7 @@ def test_a_failed_pod_without_successor_is_kept_and_missed() -> None:
     assert sorting.absent == 1
 
 
-def test_pods_of_an_unknown_role_are_nobodys() -> None:
+def test_pods_of_an_unknown_role_belong_to_no_pod_set() -> None:
     sorting = sort_members(group_of([running(make_member("a")), gated(make_member("z", cpu="2"))]), [(ROLE, 2)], START)
     assert names(sorting.kept) == ["a"]
     assert not sorting.excess
@@ -107,7 +107,7 @@ COUNTS = st.lists(st.tuples(st.sampled_from([ROLE, OTHER]), st.integers(1, 4)), 
 
 
 @given(members(), COUNTS)
-def test_every_member_of_a_known_role_has_one_fate(pods: list[JsonObject], counts: list[tuple[str, int]]) -> None:
+def test_all_members_of_a_known_role_are_treated_alike(pods: list[JsonObject], counts: list[tuple[str, int]]) -> None:
     sorting = sort_members(group_of(pods), counts, START)
     roles = dict(counts)
     fates = names([*sorting.kept, *sorting.excess, *sorting.replaced])
@@ -165,7 +165,7 @@ def test_an_index_outside_the_group_makes_no_workload() -> None:
     assert "less than 2" in str(composition_problem(group_of([outside])))
 
 
-def test_a_group_ends_when_all_succeeded_or_an_unretriable_pod_ended_and_nothing_lives() -> None:
+def test_a_group_ends_when_all_succeeded_or_an_unretriable_pod_ended_and_none_runs() -> None:
     final = {"annotations": {f"{K}retriable-in-group": "false"}}
     done = [succeeded(make_member("a")), succeeded(make_member("b"))]
     assert is_group_finished(group_of(done)) == (True, "Pods succeeded: 2/2.")
@@ -180,7 +180,7 @@ def test_a_group_ends_when_all_succeeded_or_an_unretriable_pod_ended_and_nothing
     )
 
 
-def test_a_serving_group_neither_ends_nor_gives_quota_back() -> None:
+def test_a_serving_group_neither_ends_nor_returns_quota() -> None:
     serving = {"annotations": {f"{K}pod-group-serving": "true"}}
     group = group_of([succeeded(make_member(name, metadata=serving)) for name in "ab"])
     assert is_group_finished(group) == (False, "")

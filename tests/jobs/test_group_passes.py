@@ -95,7 +95,7 @@ async def test_labels_on_which_members_agree_are_copied_also_from_the_one_that_h
     assert on.workloads[THE_WORKLOAD].metadata.labels == {"team": "blue"}
 
 
-async def test_what_metrics_ask_of_workloads_is_copied_from_members_that_agree() -> None:
+async def test_metric_labels_of_workloads_are_copied_from_members_that_agree() -> None:
     cost = {"annotations": {"example.com/cost": "7"}}
     on = pod_harness(gated(make_member("a")), gated(make_member("b", metadata=cost)), CustomMetricLabels=True)
     wanted = CustomLabel(name="cost", source_kind="Workload", source_annotation_key="example.com/cost")
@@ -113,7 +113,7 @@ async def test_a_pod_that_came_again_under_its_name_owns_the_workload_again() ->
     assert await on.reconcile(PODS, GROUP) == PassResult()
 
 
-async def test_pods_nobody_asked_to_queue_are_left_alone_where_pods_only_serve_their_parents() -> None:
+async def test_pods_without_a_queue_are_left_alone_where_pods_are_only_parts_of_their_parents() -> None:
     on = pod_harness(gated(make_pod("a")), gated(make_member("x")), gated(make_member("y")))
     on.configuration = replace(on.configuration, integrations=Integrations(frameworks=("deployment",)))
     assert await on.reconcile(PODS, SINGLE) == PassResult()
@@ -163,14 +163,14 @@ async def test_quota_stays_until_the_pods_of_an_evicted_group_have_stopped_or_sh
     assert on.workloads[THE_WORKLOAD].status.admission is None
 
 
-async def test_quota_goes_at_once_where_that_is_wanted() -> None:
+async def test_quota_is_released_at_once_with_fast_release() -> None:
     on = pod_harness(gated(make_member("a")), gated(make_member("b")), FastQuotaReleaseInPodIntegration=True)
     await evicted(on)
     await on.reconcile(PODS, GROUP)
     assert on.workloads[THE_WORKLOAD].status.admission is None
 
 
-async def test_why_a_group_waits_for_pods_stays_said_when_it_is_admitted_again() -> None:
+async def test_the_reason_why_a_group_waits_for_pods_is_kept_when_it_is_admitted_again() -> None:
     on = pod_harness(gated(make_member("a")), gated(make_member("b")))
     await evicted(on)
     for name in "ab":
@@ -184,7 +184,7 @@ async def test_why_a_group_waits_for_pods_stays_said_when_it_is_admitted_again()
     assert (waiting.status, waiting.reason) == ("True", "Preempted")
 
 
-async def test_a_name_that_another_workload_has_lets_dead_pods_go_and_nothing_else() -> None:
+async def test_a_name_of_another_workload_releases_ended_pods_only() -> None:
     on = pod_harness(FOREIGN, gated(make_member("a")), failed(make_member("b")))
     seen = await on.reconcile(PODS, GROUP)
     assert reasons(seen) == ["WorkloadNameConflict"]
@@ -198,7 +198,7 @@ async def test_a_foreign_workload_outlives_the_last_pod_of_the_group() -> None:
     assert await on.reconcile(PODS, GROUP) == PassResult()
 
 
-async def test_a_prebuilt_workload_without_room_for_a_member_is_out_of_sync() -> None:
+async def test_a_prebuilt_workload_with_too_few_pods_for_a_member_is_out_of_sync() -> None:
     prebuilt: Any = {"metadata": {"annotations": {f"{K}prebuilt-workload-name": "g"}}}
     marked = {"annotations": {f"{K}is-group-workload": "true"}}
     sets = [{"name": "dc85db45", "count": 1, "template": {"spec": {}}}]
@@ -239,7 +239,7 @@ async def test_the_last_pod_takes_the_finalizer_of_the_groups_workload_along() -
     assert on.workloads[THE_WORKLOAD].metadata.finalizers == ()
 
 
-def test_pods_that_nobody_queues_have_no_key() -> None:
+def test_pods_without_a_queue_have_no_key() -> None:
     assert PODS.key(make_pod("a")) is None
     assert PODS.key(gated(make_pod("a"))) == SINGLE
     assert PODS.key(gated(make_member("a"))) == GROUP
@@ -252,7 +252,7 @@ MAKERS: Any = st.sampled_from([gated, running, failed])
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(MAKERS, st.sampled_from("12")), min_size=1, max_size=5), st.integers(1, 4), st.booleans())
-async def test_a_group_comes_to_rest_whatever_state_it_is_found_in(pods: Any, total: int, is_admitted: bool) -> None:
+async def test_a_group_converges_from_every_state(pods: Any, total: int, is_admitted: bool) -> None:
     on = pod_harness(*(make(make_member(f"p{index}", total, cpu)) for index, (make, cpu) in enumerate(pods)))
     for _ in range(12):
         seen = await on.reconcile(PODS, GROUP)
@@ -274,7 +274,7 @@ async def test_a_group_comes_to_rest_whatever_state_it_is_found_in(pods: Any, to
             assert sum(role_of(each) == role for each in alive) <= count
 
 
-async def test_a_member_that_asks_for_more_than_its_role_stays_at_its_gate() -> None:
+async def test_a_member_with_larger_requests_than_its_role_stays_gated() -> None:
     """DEV-9: the annotation that names a role is anybody's to write."""
     named: Any = {"metadata": {"annotations": {f"{K}role-hash": "worker"}}}
     small, large = make_member("a", **named), make_member("b", cpu="100", created="12:00", **named)

@@ -45,7 +45,7 @@ async def test_objects_have_their_head_and_no_managed_fields() -> None:
         assert "managedFields" not in found["metadata"]
 
 
-async def test_what_a_reader_changes_is_his_own() -> None:
+async def test_changes_to_a_returned_object_do_not_affect_the_cache() -> None:
     async with known_jobs(an_api()) as known:
         found = known.get(KEY)
         assert found is not None
@@ -78,7 +78,7 @@ async def test_something_later_from_the_watch_replaces_an_own_write() -> None:
         assert (known.get(KEY) or {})["spec"] == {"n": 3}
 
 
-async def test_an_answer_that_comes_late_is_not_believed() -> None:
+async def test_a_late_response_is_ignored() -> None:
     async with known_jobs(an_api()) as known:
         found = known.get(KEY)
         assert found is not None

@@ -1,4 +1,4 @@
-"""Whatever a manager dies after, its successor brings the job to the same end (JOB-27)."""
+"""After a crash at any write, the next manager brings the job to the same end (JOB-27)."""
 
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
@@ -121,7 +121,7 @@ def state(stage: PassHarness) -> Any:
 
 
 async def ended(scene: Scene, cuts: list[int]) -> tuple[Any, int]:
-    """The end of a scene whose passes are cut off after so many writes each, and how many the first one wanted."""
+    """The end of a scenario whose passes are cut off after so many writes each, and how many the first one had."""
     stage = pass_harness()
     await scene(stage)
     wanted = len((await stage.plan(JOB, KEY)).effects)

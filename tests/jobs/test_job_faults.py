@@ -1,4 +1,4 @@
-"""Whatever goes wrong on the way, a job is led to the same end: nothing twice, nothing left out."""
+"""With a failure of any write, a job gets to the same end: nothing twice, nothing left out."""
 
 from itertools import chain, cycle
 from typing import Any
@@ -22,7 +22,7 @@ FAULTS = (
 
 
 async def life(harness: JobManagerHarness) -> Any:
-    """A job is queued, runs, is given up, stops, and is wanted again."""
+    """A job is queued, runs, is evicted, stops, and is admitted again."""
     await harness.create(*queue_objects(), make_job())
     await harness.settle()
     await harness.change_job(RUNNING, subresource="status")
@@ -40,7 +40,7 @@ async def life(harness: JobManagerHarness) -> Any:
 
 
 def _spec(job: Any) -> Any:
-    """What a Job says, without what its UID makes different."""
+    """A Job, without the fields that its UID changes."""
     template = job["spec"]["template"]
     labels = set(template.get("metadata", {}).get("labels", {}))
     notes = sorted(job["metadata"].get("annotations", {}))
@@ -56,5 +56,5 @@ async def test_every_second_write_may_fail(first: int) -> None:
     async with running_job_harness() as harness:
         harness.manager.transport.faults = every_second
         assert await life(harness) == expected
-        told = [reason for reason, _ in await harness.events()]
-        assert told.count("CreatedWorkload") <= 1
+        reasons = [reason for reason, _ in await harness.events()]
+        assert reasons.count("CreatedWorkload") <= 1

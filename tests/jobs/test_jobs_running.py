@@ -1,4 +1,4 @@
-"""A whole manager leads batch Jobs through their lives on an API server in memory."""
+"""A whole manager runs the lifecycle of batch Jobs on an API server in memory."""
 
 from jobs.job_manager_harness import JobManagerHarness, conditions_of, queue_objects, running_job_harness
 from kit.builders.batch import make_job
@@ -22,7 +22,7 @@ async def test_a_job_gets_a_workload_and_starts_when_it_is_admitted() -> None:
         assert [reason for reason, _ in await harness.events()].count("Started") == 1
 
 
-async def test_a_job_that_ends_ends_its_workload_and_lets_it_go() -> None:
+async def test_a_finished_job_finishes_and_releases_its_workload() -> None:
     async with running_job_harness() as harness:
         await admitted(harness)
         done = {"type": "Complete", "status": "True", "message": "done", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -39,7 +39,7 @@ async def test_a_job_that_ends_ends_its_workload_and_lets_it_go() -> None:
         assert not workload["metadata"].get("finalizers")
 
 
-async def test_a_waiting_job_costs_no_write_once_all_is_said() -> None:
+async def test_a_pending_job_costs_no_write_once_its_status_is_written() -> None:
     async with running_job_harness() as harness:
         await harness.create(*queue_objects("0"), make_job())
         await harness.settle()
@@ -61,7 +61,7 @@ async def test_the_writes_of_a_job_that_runs_are_few() -> None:
         assert mine == ["workloads", f"workloads/{workload['metadata']['name']}/status", "jobs/etl"]
 
 
-async def test_a_manager_that_dies_after_every_single_write_still_starts_and_stops_a_job() -> None:
+async def test_a_manager_that_crashes_after_every_single_write_still_starts_and_stops_a_job() -> None:
     async with running_job_harness() as harness:
         await harness.create(*queue_objects())
         await harness.settle()
@@ -86,7 +86,7 @@ async def test_a_manager_that_dies_after_every_single_write_still_starts_and_sto
 
 
 async def test_a_workload_that_breaks_a_rule_is_not_sent_until_its_job_is_mended() -> None:
-    """API-64: API servers do not show the manager what it creates itself, so it looks before."""
+    """API-64: API servers do not show the manager its own creations, so the test reads before."""
     async with running_job_harness() as harness:
         gated, job = "kueue.x-k8s.io/admission-gated-by", make_job()
         job["metadata"]["annotations"] = {gated: "no-domain"}

@@ -40,7 +40,7 @@ class PodWebhookHarness:
     """The webhooks of a manager whose caches can be held back."""
 
     def __init__(self, harness: JobManagerHarness) -> None:
-        self.house = harness
+        self.harness = harness
         context = harness.manager.context
         self.registry: FrameworkRegistry = registry_of(
             SETTINGS.configuration, (BatchJobFramework(), *FRAMEWORKS.values())
@@ -79,24 +79,24 @@ async def job_in(harness: JobManagerHarness, cpu: str = "1") -> JsonObject:
 
 
 async def test_pods_of_an_admitted_job_pass() -> None:
-    async with running_pod_webhook() as door:
-        pod = make_pod_of_job(await job_in(door.house))
-        facts = await door.facts(pod, JOB_CONTROLLER)
+    async with running_pod_webhook() as webhook:
+        pod = make_pod_of_job(await job_in(webhook.harness))
+        facts = await webhook.facts(pod, JOB_CONTROLLER)
         assert facts.has_managed_owner
         assert facts.has_owner_of_managed_kind
-        assert not await door.is_gated(pod, JOB_CONTROLLER)
+        assert not await webhook.is_gated(pod, JOB_CONTROLLER)
 
 
 @pytest.mark.parametrize("author", [JOB_CONTROLLER, ADMIN, TENANT])
-async def test_a_pod_that_names_a_pending_job_is_gated_whoever_made_it(author: UserInfo) -> None:
-    async with running_pod_webhook() as door:
-        assert await door.is_gated(make_pod_of_job(await job_in(door.house, cpu="100")), author)
+async def test_a_pod_that_names_a_pending_job_is_gated_whichever_client_created_it(author: UserInfo) -> None:
+    async with running_pod_webhook() as webhook:
+        assert await webhook.is_gated(make_pod_of_job(await job_in(webhook.harness, cpu="100")), author)
 
 
 async def test_a_pod_that_a_tenant_made_for_an_admitted_job_is_gated_and_keeps_its_owner() -> None:
-    async with running_pod_webhook() as door:
-        pod = make_pod_of_job(await job_in(door.house))
-        made, warnings = default_job(PodFramework(), pod, await door.facts(pod, TENANT))
+    async with running_pod_webhook() as webhook:
+        pod = make_pod_of_job(await job_in(webhook.harness))
+        made, warnings = default_job(PodFramework(), pod, await webhook.facts(pod, TENANT))
         assert made["spec"]["schedulingGates"]
         assert made["metadata"]["labels"][f"{K}managed"] == "true"
         (before,), (after,) = pod["metadata"]["ownerReferences"], made["metadata"]["ownerReferences"]
@@ -118,15 +118,15 @@ def all_rights_in(namespace: str, user: UserInfo) -> tuple[JsonObject, JsonObjec
 
 
 async def test_all_rights_in_a_namespace_are_not_those_of_a_controller_of_kubernetes() -> None:
-    async with running_pod_webhook() as door:
-        await door.house.create(*all_rights_in("default", TENANT))
-        assert await door.is_gated(make_pod_of_job(await job_in(door.house)), TENANT)
+    async with running_pod_webhook() as webhook:
+        await webhook.harness.create(*all_rights_in("default", TENANT))
+        assert await webhook.is_gated(make_pod_of_job(await job_in(webhook.harness)), TENANT)
 
 
 async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alone() -> None:
-    async with running_pod_webhook() as door:
-        await door.house.create(*all_rights_in("default", TENANT))
-        rights = ControllerPermissions(AccessReviewer(door.house.manager.context.client))
+    async with running_pod_webhook() as webhook:
+        await webhook.harness.create(*all_rights_in("default", TENANT))
+        rights = ControllerPermissions(AccessReviewer(webhook.harness.manager.context.client))
         robots = Resource("example.com", "v1", "Robot", "robots", namespaced=True)
         assert await rights.includes(TENANT, robots, "default")
         assert not await rights.includes(TENANT, robots, "other")
@@ -135,69 +135,69 @@ async def test_an_operator_of_another_kind_may_be_installed_for_a_namespace_alon
 
 
 async def test_a_pod_that_the_selector_of_its_job_does_not_match_is_gated() -> None:
-    async with running_pod_webhook() as door:
-        pod = make_pod_of_job(await job_in(door.house), labels={f"{K}queue-name": "q"})
-        assert await door.is_gated(pod, ADMIN)
+    async with running_pod_webhook() as webhook:
+        pod = make_pod_of_job(await job_in(webhook.harness), labels={f"{K}queue-name": "q"})
+        assert await webhook.is_gated(pod, ADMIN)
 
 
 async def test_a_pod_of_a_job_that_was_evicted_is_gated() -> None:
-    async with running_pod_webhook() as door:
-        pod = make_pod_of_job(await job_in(door.house))
-        (workload,) = await door.house.workloads()
+    async with running_pod_webhook() as webhook:
+        pod = make_pod_of_job(await job_in(webhook.harness))
+        (workload,) = await webhook.harness.workloads()
         place = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/{workload['metadata']['name']}"
-        assert (await door.house.server.merge(place, {"spec": {"active": False}})).status == 200
-        await door.house.settle()
-        assert await door.is_gated(pod, JOB_CONTROLLER)
+        assert (await webhook.harness.server.merge(place, {"spec": {"active": False}})).status == 200
+        await webhook.harness.settle()
+        assert await webhook.is_gated(pod, JOB_CONTROLLER)
 
 
 async def test_a_cache_that_lags_behind_holds_no_pod_of_an_admitted_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running_pod_webhook() as door:
-        pod = make_pod_of_job(await job_in(door.house))
-        monkeypatch.setattr(door.reads, "owned_workloads", lambda *_: ())
-        assert not await door.is_gated(pod, JOB_CONTROLLER)
+    async with running_pod_webhook() as webhook:
+        pod = make_pod_of_job(await job_in(webhook.harness))
+        monkeypatch.setattr(webhook.reads, "owned_workloads", lambda *_: ())
+        assert not await webhook.is_gated(pod, JOB_CONTROLLER)
 
 
 async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running_pod_webhook() as door:
-        job = await job_in(door.house)
-        door.reads.add_kind(BatchJobFramework())
+    async with running_pod_webhook() as webhook:
+        job = await job_in(webhook.harness)
+        webhook.reads.add_kind(BatchJobFramework())
         former = {**job, "metadata": {**job["metadata"], "uid": "before"}}
-        monkeypatch.setattr(door.reads.caches[BatchJobFramework.resource], "get", lambda _key: former)
-        assert not await door.is_gated(make_pod_of_job(job), JOB_CONTROLLER)
-        assert await door.is_gated(make_pod_of_job(former), JOB_CONTROLLER)
+        monkeypatch.setattr(webhook.reads.caches[BatchJobFramework.resource], "get", lambda _key: former)
+        assert not await webhook.is_gated(make_pod_of_job(job), JOB_CONTROLLER)
+        assert await webhook.is_gated(make_pod_of_job(former), JOB_CONTROLLER)
 
 
 async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
-    async with running_pod_webhook() as door:
-        await door.house.create(make_local_queue("default", "cq"))
-        job = await job_in(door.house)
+    async with running_pod_webhook() as webhook:
+        await webhook.harness.create(make_local_queue("default", "cq"))
+        job = await job_in(webhook.harness)
         pod = make_pod_of_job(job, labels={f"{K}queue-name": None})
-        assert await door.is_gated(pod, TENANT)
+        assert await webhook.is_gated(pod, TENANT)
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "never", "uid": "u", "controller": True}
         child = make_job("child", queue="", suspend=False)
         child["metadata"]["ownerReferences"] = [owner]
-        made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
+        made, _ = default_job(BatchJobFramework(), child, await webhook.facts(child, TENANT))
         assert made["metadata"]["labels"][f"{K}queue-name"] == "default"
         assert made["spec"]["suspend"] is True
 
 
 async def test_a_job_that_a_tenant_made_for_another_job_is_queued_on_its_own() -> None:
-    async with running_pod_webhook() as door:
-        owner = await job_in(door.house)
+    async with running_pod_webhook() as webhook:
+        owner = await job_in(webhook.harness)
         child = make_job("child", suspend=False)
         child["metadata"]["ownerReferences"] = make_pod_of_job(owner)["metadata"]["ownerReferences"]
-        made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
+        made, _ = default_job(BatchJobFramework(), child, await webhook.facts(child, TENANT))
         assert made["spec"]["suspend"] is True
 
 
 async def test_a_controller_is_not_added_later_by_a_tenant() -> None:
-    async with running_pod_webhook() as door:
-        job = await job_in(door.house)
+    async with running_pod_webhook() as webhook:
+        job = await job_in(webhook.harness)
         old = make_sent_pod("a", labels=make_pod_of_job(job)["metadata"]["labels"])
         new = make_pod_of_job(job)
-        errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, TENANT, is_new=False))
+        errors, _ = validate_job(PodFramework(), new, old, await webhook.facts(new, TENANT, is_new=False))
         assert [str(error.path) for error in errors] == ["metadata.ownerReferences"]
-        errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, JOB_CONTROLLER, is_new=False))
+        errors, _ = validate_job(PodFramework(), new, old, await webhook.facts(new, JOB_CONTROLLER, is_new=False))
         assert errors == []
 
 
@@ -227,21 +227,21 @@ def test_an_owner_controls_what_its_controller_creates_and_selects(
     assert controls(owner, labelled) is expected
 
 
-async def test_a_parent_that_nobody_is_does_not_keep_a_pod_out_of_the_queue() -> None:
-    async with running_pod_webhook() as door:
+async def test_a_missing_parent_does_not_keep_a_pod_out_of_the_queue() -> None:
+    async with running_pod_webhook() as webhook:
         claimed = make_sent_pod("a", annotations={f"{K}pod-suspending-parent": "deployment"})
-        made, _ = default_job(PodFramework(), claimed, await door.facts(claimed, None))
+        made, _ = default_job(PodFramework(), claimed, await webhook.facts(claimed, None))
         assert made["spec"]["schedulingGates"]
         assert made["metadata"]["labels"][f"{K}managed"] == "true"
-        held = make_pod_of_job(await job_in(door.house), annotations={f"{K}pod-suspending-parent": "deployment"})
-        made, _ = default_job(PodFramework(), held, await door.facts(held, ADMIN))
+        held = make_pod_of_job(await job_in(webhook.harness), annotations={f"{K}pod-suspending-parent": "deployment"})
+        made, _ = default_job(PodFramework(), held, await webhook.facts(held, ADMIN))
         assert f"{K}managed" not in made["metadata"]["labels"]
 
 
 @pytest.mark.parametrize(("phase", "refused"), [("Pending", True), ("Running", True), ("Succeeded", False)])
 async def test_a_pod_is_not_taken_out_of_the_queue_before_it_ended(phase: str, refused: bool) -> None:
-    async with running_pod_webhook() as door:
+    async with running_pod_webhook() as webhook:
         old = {**make_sent_pod("a", labels={f"{K}managed": "true"}), "status": {"phase": phase}}
         new = {**make_sent_pod("a"), "status": {"phase": phase}}
-        errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, None, is_new=False))
+        errors, _ = validate_job(PodFramework(), new, old, await webhook.facts(new, None, is_new=False))
         assert [str(error.path) for error in errors] == [f"metadata.labels[{K}managed]"] * refused

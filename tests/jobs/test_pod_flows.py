@@ -1,4 +1,4 @@
-"""Lives of pods, pod groups and what serves by pods, pass by pass, as the real Kueue led them (GS-31 to GS-34)."""
+"""Lifecycles of pods, pod groups and serving kinds, pass by pass, as recorded from the real Kueue (GS-31 to GS-34)."""
 
 import json
 from typing import Any
@@ -15,15 +15,15 @@ SERVING = [flow for flow in cases("serving") if not flow["name"].startswith("Lea
 FLOWS = [*cases("pod")["flows"], *SERVING]  # type: ignore[call-overload]
 
 RESIZED: Json = {"StatefulSet: to zero and back": [{"count": 4, "name": "main"}]}
-"""Where the Workload follows the new size, which upstream forgets (DEV-5)."""
+"""Where the Workload follows the new size, which upstream omits (DEV-5)."""
 
 
 def in_no_order(values: list[Json]) -> list[Json]:
     return sorted(values, key=lambda value: json.dumps(value, sort_keys=True))
 
 
-def told(step: ReplayedPass) -> list[Json]:
-    """The recorded events, without a FinishedWorkload that was told before (Q-3)."""
+def patched(step: ReplayedPass) -> list[Json]:
+    """The recorded events, without a repeated FinishedWorkload (Q-3)."""
     events = events_of(step.recorded["observed"])
     return [event for event in events if not (step.is_repeated and event[1] == "FinishedWorkload")]
 
@@ -45,11 +45,11 @@ def _write(verb: str, kind: str, subresource: str, patch: Json) -> Json:
 
 
 def _untimed(patch: Json) -> Json:
-    """What a patch says: what a server knows anyway is left out, and so are times."""
-    told = {name: patch[name] for name in ("metadata", "spec") if name in patch and "status" not in patch}
+    """The contents of a patch: fields that a server fills in are left out, and so are times."""
+    patched = {name: patch[name] for name in ("metadata", "spec") if name in patch and "status" not in patch}
     if "status" in patch:
-        told["status"] = [(each["type"], each["reason"], each["message"]) for each in patch["status"]["conditions"]]
-    return told
+        patched["status"] = [(each["type"], each["reason"], each["message"]) for each in patch["status"]["conditions"]]
+    return patched
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: str(flow["name"]))
@@ -59,7 +59,7 @@ async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
         if flow["name"] in RESIZED and step.workloads[0]["podSets"] == RESIZED[flow["name"]]:
             resized += 1
             continue
-        assert in_no_order(step.seen.events) == in_no_order(told(step)), step.recorded
+        assert in_no_order(step.seen.events) == in_no_order(patched(step)), step.recorded
         assert in_no_order(sent(step.seen)) == in_no_order(recorded_writes(step)), step.recorded
         assert in_no_owner_order(step.workloads) == in_no_owner_order(step.recorded["workloads"]), step.recorded
         if "pods" in step.recorded:

@@ -54,7 +54,7 @@ def test_groups_follow_each_other(index: str, group: str, rank: int | None) -> N
 
 
 @pytest.mark.parametrize("groups", [None, 0, 7])
-def test_groups_without_a_valid_count_give_no_rank(groups: int | None) -> None:
+def test_groups_without_a_valid_count_have_no_ranks(groups: int | None) -> None:
     grouped = scheme(6, sub_group_index_label=GROUP_INDEX, sub_group_count=groups)
     assert grouped.rank({INDEX: "0", GROUP_INDEX: "0"}) is None
 

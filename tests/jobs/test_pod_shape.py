@@ -39,13 +39,13 @@ SPECS = st.sampled_from([case["spec"] for case in ROLES])
 
 
 @given(SPECS, SPECS)
-def test_a_change_is_told_of_exactly_when_the_role_changes(new: Json, old: Json) -> None:
+def test_a_change_is_reported_exactly_when_the_role_changes(new: Json, old: Json) -> None:
     errors = shape_change_errors(new, old, ROOT / "spec")
     assert bool(errors) == (shape_hash(new) != shape_hash(old))
     assert all(str(error.path).startswith("spec.") for error in errors)
 
 
-def test_a_change_is_told_of_at_its_own_place() -> None:
+def test_a_change_is_reported_at_its_field() -> None:
     def spec(cpu: str, key: str) -> Json:
         return {"containers": [{"resources": {"requests": {"cpu": cpu}}}], "nodeSelector": {key: "b"}}
 

@@ -1,4 +1,4 @@
-"""A whole manager leads pods and pod groups through their lives on an API server in memory."""
+"""A whole manager runs the lifecycles of pods and pod groups on an API server in memory."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SETTINGS = ManagerSettings(
 
 
 def placed(found: Any) -> Any:
-    """A pod as it is sent, in the namespace of the house."""
+    """A pod as it is sent, in the namespace of the harness."""
     head = {name: value for name, value in found["metadata"].items() if name not in ("uid", "creationTimestamp")}
     containers = [{**each, "image": "i:1"} for each in found["spec"]["containers"]]
     return {**found, "metadata": {**head, "namespace": "default"}, "spec": {**found["spec"], "containers": containers}}
@@ -36,7 +36,7 @@ async def test_a_pod_waits_for_quota_and_runs_with_it() -> None:
         assert len(await harness.workloads()) == 2
 
 
-async def test_a_group_starts_as_a_whole_and_what_is_too_much_of_it_goes_once() -> None:
+async def test_a_group_starts_as_a_whole_and_surplus_pods_are_deleted_once() -> None:
     async with running_job_harness(SETTINGS, *built_in_frameworks()) as harness:
         await harness.create(*queue_objects("2"), placed(gated(make_member("a"))))
         await harness.settle()

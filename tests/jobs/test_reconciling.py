@@ -51,7 +51,7 @@ def reasons(seen: PassResult) -> list[str]:
 
 
 async def test_the_workload_of_a_former_job_of_the_name_is_never_rewritten() -> None:
-    """DEV-8: where the real Kueue updates it in place for ever."""
+    """DEV-8: where the real Kueue updates it in place endlessly."""
     flow = next(each for each in cases("flows-job") if "DEV-8" in each["name"])
     stage = pass_harness()
     for step in flow["steps"][:4]:
@@ -103,7 +103,7 @@ async def scaled_down(
     return stage, before
 
 
-async def test_a_job_that_shrinks_gives_back_what_it_does_not_need_of_its_new_size() -> None:
+async def test_a_job_that_shrinks_returns_the_surplus_of_its_new_size() -> None:
     """JOB-21, API-67: 5 of 20 completions are left, so that 5 of 10 pods run on."""
     stage, before = await scaled_down({"parallelism": 20, "completions": 20}, {"succeeded": 15}, {"parallelism": 10})
     assert before == {"main": 15}
@@ -121,7 +121,7 @@ async def test_an_index_that_failed_for_good_and_went_with_a_scale_down_is_not_g
     assert given_back(stage) == {}
 
 
-async def test_what_a_job_of_the_same_size_gave_back_is_not_taken_again() -> None:
+async def test_returned_quota_of_a_job_of_the_same_size_is_not_taken_again() -> None:
     """API-67."""
     stage, before = await scaled_down({"parallelism": 4, "completions": 4}, {"succeeded": 3}, {"backoffLimit": 1})
     stage.patch("Job", OBJECT, {"status": {"succeeded": 2}})
@@ -162,7 +162,7 @@ async def test_a_chain_that_starts_anew_overwrites_the_name_of_the_former_one() 
     assert job["spec"]["template"]["metadata"]["annotations"][SLICE_NAME_ANNOTATION] == anew.metadata.name
 
 
-async def test_a_job_that_grows_goes_on_running_while_a_larger_slice_waits() -> None:
+async def test_a_growing_job_continues_while_a_larger_slice_waits() -> None:
     stage = pass_harness()
     await elastic(stage)
     first = newest_workload(stage)
@@ -247,7 +247,7 @@ async def test_no_slice_outlives_its_job() -> None:
     assert counts(stage) == {}
 
 
-async def test_pod_sets_of_other_names_take_the_regular_way() -> None:
+async def test_pod_sets_of_other_names_are_replaced_as_usual() -> None:
     stage = pass_harness()
     await elastic(stage)
     workload = newest_workload(stage)
@@ -293,7 +293,7 @@ async def test_admission_gates_of_a_job_are_handed_on() -> None:
     assert gate not in newest_workload(stage).metadata.annotations
 
 
-async def test_a_missing_priority_class_is_told_and_tried_again() -> None:
+async def test_a_missing_priority_class_is_reported_and_retried() -> None:
     stage = pass_harness()
     stage.put(make_stored_job(labels={"kueue.x-k8s.io/priority-class": "gold"}))
     seen = await stage.reconcile(JOB, KEY)
@@ -346,7 +346,7 @@ async def test_a_job_in_a_namespace_that_is_gone_is_left_alone() -> None:
 # Running
 
 
-async def test_a_job_that_somebody_resumed_is_stopped() -> None:
+async def test_a_job_resumed_by_another_client_is_stopped() -> None:
     stage = pass_harness()
     stage.put(make_stored_job())
     await run_until_settled(stage)
@@ -356,7 +356,7 @@ async def test_a_job_that_somebody_resumed_is_stopped() -> None:
     assert JOB.is_suspended(stage.objects["Job", OBJECT])
 
 
-async def test_a_job_that_somebody_suspended_is_started_again() -> None:
+async def test_a_job_suspended_by_another_client_is_started_again() -> None:
     stage = pass_harness()
     stage.put(make_stored_job())
     await run_until_settled(stage)
@@ -367,7 +367,7 @@ async def test_a_job_that_somebody_suspended_is_started_again() -> None:
     assert is_admitted(newest_workload(stage))
 
 
-async def test_pods_that_are_done_give_their_quota_back_and_keep_it_given() -> None:
+async def test_finished_pods_return_their_quota_permanently() -> None:
     stage = pass_harness()
     stage.put(make_stored_job(parallelism=3, completions=4))
     await run_until_settled(stage)
@@ -380,13 +380,13 @@ async def test_pods_that_are_done_give_their_quota_back_and_keep_it_given() -> N
     assert await stage.reconcile(JOB, KEY) == PassResult()
 
 
-async def test_readiness_is_told_only_where_somebody_waits_for_it() -> None:
+async def test_pods_ready_is_written_only_where_it_is_required() -> None:
     stage = pass_harness(configuration=Configuration(wait_for_pods_ready=WaitForPodsReady()))
     stage.put(make_stored_job())
     await run_until_settled(stage)
-    told = condition(newest_workload(stage), "PodsReady")
-    assert told is not None
-    assert (told.status, told.reason) == ("False", "WaitForStart")
+    condition_ = condition(newest_workload(stage), "PodsReady")
+    assert condition_ is not None
+    assert (condition_.status, condition_.reason) == ("False", "WaitForStart")
 
 
 async def test_labels_are_copied_when_a_workload_is_made() -> None:
@@ -397,15 +397,15 @@ async def test_labels_are_copied_when_a_workload_is_made() -> None:
 
 
 @pytest.mark.parametrize(("gates", "copied"), [(DEFAULT_GATES, False), (LABELLED, True)])
-async def test_what_metrics_ask_of_workloads_is_copied_where_the_gate_is_on(gates: FeatureGates, copied: bool) -> None:
+async def test_metric_labels_of_workloads_are_copied_where_the_gate_is_on(gates: FeatureGates, copied: bool) -> None:
     wanted = (
         CustomLabel(name="team", source_kind="Workload"),
         CustomLabel(name="cost", source_kind="Workload", source_annotation_key="example.com/cost"),
         CustomLabel(name="tier", source_annotation_key="example.com/tier"),
     )
     stage = pass_harness(configuration=Configuration(metrics=Metrics(custom_labels=wanted)), gates=gates)
-    told = {"example.com/cost": "7", "example.com/tier": "a queue's"}
-    stage.put(make_stored_job(labels={"team": "blue", "other": "x"}, annotations=told))
+    condition_ = {"example.com/cost": "7", "example.com/tier": "a queue's"}
+    stage.put(make_stored_job(labels={"team": "blue", "other": "x"}, annotations=condition_))
     await run_until_settled(stage)
     made = newest_workload(stage).metadata
     assert made.labels == {**({"team": "blue"} if copied else {}), JOB_UID_LABEL: "uid-1"}

@@ -46,7 +46,7 @@ def changes_of(old: JsonObject | None, new: JsonObject | None) -> list[tuple[str
     return [(each.workload.name, each.uid, bool(each.gates)) for each in found]
 
 
-def test_a_pod_that_goes_away_or_changes_its_workload_has_no_gates_there() -> None:
+def test_a_pod_that_is_deleted_or_changes_its_workload_has_no_gates_there() -> None:
     gated, free = started_pod("a"), started_pod("a", on={})
     again = started_pod("a", metadata={"uid": "again"})
     moved = started_pod("a", annotations={f"{K}workload": "other"})

@@ -35,7 +35,7 @@ def set_pod(index: int = 0, **changes: Any) -> JsonObject:
 
 
 async def queued(obj: JsonObject | None = None) -> PodPassHarness:
-    """A stage with a set that has its Workload."""
+    """A harness with a set that has its Workload."""
     on = pod_harness(obj or a_set())
     await on.look("statefulset", "db")
     return on
@@ -78,7 +78,7 @@ async def test_the_workload_is_there_before_any_pod() -> None:
         {"metadata": {"deletionTimestamp": "2026-08-01T12:00:00Z", "finalizers": ["x"]}},
     ],
 )
-async def test_no_workload_is_made_where_none_is_wanted(unwanted: JsonObject) -> None:
+async def test_no_workload_is_created_where_none_is_needed(unwanted: JsonObject) -> None:
     assert not (await queued(a_set(**unwanted))).workloads
 
 
@@ -88,7 +88,7 @@ async def test_no_workload_is_made_in_a_namespace_that_is_not_managed() -> None:
     assert await on.look("statefulset", "db") == PassResult()
 
 
-async def test_a_set_whose_priority_class_is_missing_waits_and_says_so() -> None:
+async def test_a_set_whose_priority_class_is_missing_waits_and_the_cause_is_reported() -> None:
     on = pod_harness(a_set(metadata={"labels": {f"{K}priority-class": "gold"}}))
     seen = await on.look("statefulset", "db")
     assert [event[1] for event in seen.events] == ["WorkloadPriorityClassNotFound"]
@@ -134,7 +134,7 @@ async def test_a_workload_that_the_set_does_not_own_yet_is_taken() -> None:
     assert [owner.name for owner in workload_of(on).metadata.owner_references] == ["db"]
 
 
-async def test_a_pod_that_is_over_is_let_go() -> None:
+async def test_a_finished_pod_is_released() -> None:
     on = await queued()
     on.put(set_pod(metadata={"finalizers": [f"{K}managed"]}, status={"phase": "Failed"}))
     await on.look("statefulset_pod", "db-0")
@@ -183,7 +183,7 @@ async def test_without_replicas_the_workload_is_on_hold_and_without_quota() -> N
     assert await on.look("statefulset", "db") == PassResult()
 
 
-async def test_a_set_that_is_evicted_on_its_way_to_zero_is_on_hold_and_stays_so() -> None:
+async def test_a_set_evicted_while_it_scales_to_zero_stays_on_hold() -> None:
     on = await queued()
     on.put(set_pod())
     await on.look("statefulset_pod", "db-0")
@@ -226,12 +226,12 @@ async def test_the_size_of_a_set_that_runs_stays_and_so_do_its_pods() -> None:
     assert str(reshaped.path) == "spec.template.spec.nodeSelector"
 
 
-async def test_a_set_without_queue_may_change_as_it_likes() -> None:
+async def test_a_set_without_a_queue_may_change_freely() -> None:
     on = pod_harness(a_set(metadata={"labels": {f"{K}queue-name": None}}))
     assert await on.change("StatefulSet", "db", {"spec": {"replicas": 5}}) == []
 
 
-def test_its_planners_look_at_nothing_of_another_framework() -> None:
+def test_its_planners_ignore_other_frameworks() -> None:
     sets, members = SETS.planners
     foreign = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "leaderworkerset"}}}}
     assert sets.key(a_set(spec=foreign)) is None

@@ -1,6 +1,6 @@
-"""How a Job that runs is stopped: its template changes only when Kubernetes lets it (JOB-98, JOB-101).
+"""How a running Job is stopped: its template changes only when Kubernetes accepts it (JOB-98, JOB-101).
 
-The stage refuses other changes, as Kubernetes 1.37 does while pods are active, and older ones do after a start.
+The harness rejects other changes, as Kubernetes 1.37 does while pods are active, and older ones do after a start.
 """
 
 from copy import deepcopy
@@ -46,7 +46,7 @@ def sent(seen: PassResult) -> list[tuple[str, str]]:
 
 
 async def running() -> tuple[PassHarness, Any]:
-    """A stage with a Job that has pods, and the template that its user wrote."""
+    """A harness with a Job that has pods, and the template that its user wrote."""
     stage = pass_harness()
     stage.put(make_stored_job(pod={"nodeSelector": {"disk": "ssd"}}))
     written = deepcopy(the_job(stage)["spec"]["template"])
@@ -58,7 +58,7 @@ async def running() -> tuple[PassHarness, Any]:
 
 
 def meaning(template: Any) -> Any:
-    """The template without members that say nothing."""
+    """The template without empty members."""
     return {name: member for name, member in template.items() if member}
 
 
@@ -161,7 +161,7 @@ def suspended(stage: PassHarness) -> JsonObject:
     return {**job, "spec": {**job["spec"], "suspend": True}}
 
 
-async def test_suspending_an_admitted_job_is_answered_with_the_remedy() -> None:
+async def test_suspending_an_admitted_job_is_rejected_with_the_remedy() -> None:
     """JOB-24, DEV-10."""
     stage, _ = await running()
     before = deepcopy(the_job(stage))

@@ -111,7 +111,7 @@ async def test_pods_return_to_a_host_that_moved_to_another_rack() -> None:
 
 
 async def test_usage_is_replayed_after_a_restart() -> None:
-    """TAS-7, TAS-29: a second gang that would fit only if the first were forgotten waits."""
+    """TAS-7, TAS-29: a second gang that would fit only if the first were not counted waits."""
     async with running_topology_harness() as cluster:
         await train_runs(cluster)
         assert await submit(cluster, "rival", 6) == {"r2-a": 2, "r2-b": 2, "r2-c": 2}

@@ -1,4 +1,4 @@
-"""Gang admitted, pods ungated, node fails, pods moved: whatever the manager crashes after (TAS-93, TAS-105, TAS-108).
+"""Gang admitted, pods ungated, node fails, pods moved: after a crash at any write (TAS-93, TAS-105, TAS-108).
 
 A sample of what `exhaustive_topology_faults` runs in full.
 """

@@ -1,4 +1,4 @@
-"""Pods of Workloads with topology assignments are ungated on a whole server, whatever goes wrong (TAS-93, TAS-94)."""
+"""Pods of Workloads with topology assignments are ungated on a whole server, with any failure (TAS-93, TAS-94)."""
 
 from itertools import chain, cycle, repeat
 
@@ -229,7 +229,7 @@ async def test_a_pod_that_the_server_rejects_does_not_hold_up_the_others() -> No
         assert await pods_per_host(cluster) == {"h1": 20, "h2": 20}
 
 
-async def test_a_manager_that_dies_after_each_write_leaves_the_rest_to_its_successor() -> None:
+async def test_a_manager_that_crashes_after_each_write_leaves_the_rest_to_the_next_leader() -> None:
     async with topology_cluster() as cluster:
         await cluster.create(workload(count=5), *(pod(f"p{index}", index) for index in range(3)), pod("x"), pod("y"))
         await assign(cluster, "wl", h1=2, h2=3)

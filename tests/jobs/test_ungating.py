@@ -1,4 +1,4 @@
-"""Pods of an elastic job are placed as far as an admitted slice has room (JOB-84)."""
+"""Pods of an elastic job are placed as far as an admitted slice has capacity (JOB-84)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,12 +39,12 @@ def opened(workload: Workload, *pods: JsonObject) -> list[str]:
     return [patch.after["metadata"]["name"] for patch in ungate(workload, pods)]
 
 
-async def test_the_first_pods_by_name_are_placed_as_far_as_there_is_room() -> None:
+async def test_the_first_pods_by_name_are_placed_while_capacity_remains() -> None:
     pods = [a_pod(name) for name in ("e", "b", "d", "a", "c")]
     assert opened(await a_slice(3), *pods) == ["a", "b", "c"]
 
 
-async def test_pods_that_run_take_room_and_pods_that_are_over_do_not() -> None:
+async def test_running_pods_use_capacity_and_finished_ones_do_not() -> None:
     running, over = a_pod("r", gated=False), a_pod("o", gated=False, phase="Succeeded")
     assert opened(await a_slice(2), running, over, a_pod("a"), a_pod("b")) == ["a"]
 
@@ -73,7 +73,7 @@ async def checked(update: PodSetUpdate) -> Workload:
     return replace(workload, status=replace(workload.status, admission_checks=(check,)))
 
 
-async def test_what_checks_add_goes_along() -> None:
+async def test_additions_of_checks_are_applied() -> None:
     workload = await checked(PodSetUpdate(name="main", node_selector={"pool": "x"}, annotations={"prov": "r1"}))
     (patch,) = ungate(workload, [a_pod("a")])
     assert patch.after["spec"]["nodeSelector"] == {"pool": "x"}
@@ -94,11 +94,11 @@ async def test_only_an_admitted_slice_opens_gates() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=8), st.integers(0, 6))
-def test_never_more_pods_are_placed_than_the_slice_has(gated: list[bool], room: int) -> None:
+def test_never_more_pods_are_placed_than_the_slice_has(gated: list[bool], capacity: int) -> None:
     import asyncio
 
-    workload = asyncio.run(a_slice(room))
+    workload = asyncio.run(a_slice(capacity))
     pods = [a_pod(f"p{number}", gated=each) for number, each in enumerate(gated)]
     running = gated.count(False)
-    assert running + len(ungate(workload, pods)) <= max(room, running)
-    assert len(ungate(workload, pods)) == min(max(room - running, 0), gated.count(True))
+    assert running + len(ungate(workload, pods)) <= max(capacity, running)
+    assert len(ungate(workload, pods)) == min(max(capacity - running, 0), gated.count(True))

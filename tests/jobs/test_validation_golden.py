@@ -82,7 +82,7 @@ def test_changes_are_refused_where_the_real_kueue_refused_them(pair: Any) -> Non
     judged(errors, recorded)
 
 
-def test_no_case_lets_topology_annotations_through_that_are_wrong_when_the_gate_is_on() -> None:
+def test_every_invalid_topology_annotation_is_rejected_when_the_gate_is_on() -> None:
     case = {**CASES[0], "featureGates": {"TopologyAwareScheduling": True}}
     names = {"two topology modes", "slice without size", "size without slice", "slice larger than count"}
     names |= {"slice size 0", "group without mode", "numeric group", "constraints not dividing", "constraints and pair"}

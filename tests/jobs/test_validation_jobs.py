@@ -54,7 +54,7 @@ def test_only_some_kinds_may_be_elastic_or_name_a_workload() -> None:
     assert paths(JOB, job(metadata=noted(elastic_job="true", prebuilt_workload_name="w"))) == []
 
 
-def test_the_name_of_a_prebuilt_workload_is_checked_where_it_stands() -> None:
+def test_the_name_of_a_prebuilt_workload_is_validated_at_its_path() -> None:
     assert paths(JOB, job(metadata=noted(prebuilt_workload_name="W_"))) == [f"{NOTE}[{K}prebuilt-workload-name]"]
     assert paths(JOB, job(metadata=labelled(prebuilt_workload_name="W_"))) == [f"{LABEL}[{K}prebuilt-workload-name]"]
 
@@ -74,19 +74,19 @@ def test_a_time_limit_stays_unless_the_job_waited_and_waits() -> None:
         assert paths(JOB, merge(new, limit), old) == [f"{LABEL}[{K}max-exec-time-seconds]"]
 
 
-def test_a_label_that_was_wrong_before_does_not_stand_in_the_way_of_other_changes() -> None:
+def test_a_label_that_was_invalid_before_does_not_prevent_other_changes() -> None:
     wrong = job(metadata=labelled(queue_name="Q_"), spec={"suspend": True})
     assert paths(JOB, merge(wrong, {"spec": {"parallelism": 2}}), wrong) == []
     assert paths(JOB, merge(wrong, {"metadata": labelled(queue_name="R_")}), wrong) == [f"{LABEL}[{K}queue-name]"]
 
 
-def test_gates_are_not_looked_at_where_they_mean_nothing() -> None:
+def test_gates_without_a_meaning_are_not_validated() -> None:
     held = job(metadata=noted(admission_gated_by="abc"))
     assert paths(JOB, held) == [f"{NOTE}[{K}admission-gated-by]"]
     assert paths(JOB, held, reads=pod_harness(AdmissionGatedBy=False)) == []
 
 
-def test_an_elastic_job_can_not_ask_for_a_topology_level() -> None:
+def test_an_elastic_job_can_not_request_a_topology_level() -> None:
     asks = {"template": {"metadata": noted(podset_required_topology="rack")}}
     elastic = job(metadata=noted(elastic_job="true"), spec=asks)
     found = paths(JOB, elastic, reads=pod_harness(TopologyAwareScheduling=True))
@@ -112,13 +112,13 @@ def test_a_deployment_may_not_be_given_a_priority_class_once_a_replica_is_ready(
     assert paths(DeploymentFramework(), merge(ready, {"metadata": labelled(priority_class="p")}), ready)
 
 
-def test_time_limits_are_not_looked_at_on_serving_kinds() -> None:
+def test_time_limits_are_not_validated_on_serving_kinds() -> None:
     assert (
         paths(DeploymentFramework(), of_kind("Deployment", "web", metadata=labelled(max_exec_time_seconds="0"))) == []
     )
 
 
-def test_a_cron_job_is_checked_for_what_it_hands_down() -> None:
+def test_the_template_of_a_cron_job_is_validated() -> None:
     assert paths(CronJobFramework(), of_kind("CronJob", "c", "batch/v1", metadata=labelled(queue_name="Q_"))) == [
         f"{LABEL}[{K}queue-name]"
     ]
@@ -154,7 +154,7 @@ def test_a_group_needs_a_good_name_and_a_count(notes: dict[str, str | None], pat
         ({"prebuilt_workload_name": "other"}, "pod-group-name"),
     ],
 )
-def test_a_member_that_is_refused_is_told_both_keys(notes: dict[str, str | None], other: str) -> None:
+def test_a_rejected_member_is_reported_with_both_keys(notes: dict[str, str | None], other: str) -> None:
     """JOB-147."""
     errors, _ = validate_job(PODS, merge(make_member("a"), {"metadata": noted(**notes)}), None, job_context())
     (text,) = map(str, errors)
@@ -184,7 +184,7 @@ def test_a_managed_pod_of_a_managed_owner_gets_a_warning() -> None:
     assert validate_job(PODS, held, held, job_context(has_owner_of_managed_kind=True, is_new=False)) == ([], [])
 
 
-def test_what_pods_say_about_topology_is_checked_whatever_the_gate() -> None:
+def test_topology_annotations_of_pods_are_validated_without_the_gate() -> None:
     both = noted(podset_required_topology="rack", podset_preferred_topology="rack")
     assert paths(PODS, make_pod(metadata=both)) == [NOTE]
 
@@ -275,7 +275,7 @@ def place(name: str, count: int, **notes: str) -> LocatedTemplate:
     return LocatedTemplate(noted(podset_group_name="g", **notes)["annotations"], ROOT / name, count)
 
 
-def test_two_pod_sets_stand_together_if_one_has_one_pod_and_both_want_the_same() -> None:
+def test_two_pod_sets_are_placed_together_if_one_has_one_pod_and_both_request_the_same() -> None:
     rack = {"podset_required_topology": "rack"}
     leader, workers = place("leader", 1, **rack), place("workers", 3, **rack)
     assert list(grouping_errors([leader, workers])) == []

@@ -66,7 +66,7 @@ SETTLED_STEPS = 60
 
 
 class TopologyHarness(JobManagerHarness):
-    """The cluster; whatever is forbidden fails the test as soon as it is seen."""
+    """The cluster; every forbidden state fails the test as soon as it is seen."""
 
     def __init__(self, server: InMemoryApiServer, settings: ManagerSettings) -> None:
         super().__init__(server, settings)

@@ -29,25 +29,25 @@ class WebhookCaller:
     """The webhooks of jobs, as the API server calls them."""
 
     def __init__(self, harness: JobManagerHarness) -> None:
-        self._house = harness
+        self._harness = harness
 
     async def send(self, obj: Job) -> None:
         """Create an object; it must be accepted."""
         made, errors = await self._judged(obj, None)
         assert not errors, errors
-        await self._house.create(made)
+        await self._harness.create(made)
 
     async def change(self, kind: str, name: str, patch: Object) -> list[str]:
         """Change an object; the errors if it is rejected."""
-        old = await self._house.server.get(object_path(kind, name))
+        old = await self._harness.server.get(object_path(kind, name))
         new, errors = await self._judged(merge(old, patch), old)
         if not errors:
-            reply = await self._house.server.merge(object_path(kind, name), new)
+            reply = await self._harness.server.merge(object_path(kind, name), new)
             assert reply.status == 200, reply
         return errors
 
     async def _judged(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
-        context = self._house.manager.context
+        context = self._harness.manager.context
         registry = registry_of(context.settings.configuration, FRAMEWORKS.values())
         gatherer = JobContextBuilder(context, registry, CacheReader(context, UidExpectations()))
         facts = await gatherer.build(new, is_new=old is None, author=None)

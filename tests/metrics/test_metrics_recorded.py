@@ -1,6 +1,6 @@
-"""Every series of Kueue's is recorded by somebody, or docs/deviations.md says that it is not.
+"""Every series of Kueue's is recorded, or listed in docs/deviations.md as not recorded.
 
-Journeys on whole managers in virtual time; together they come past every moment that is counted or timed.
+Scenarios on whole managers in virtual time; together they cover every event that is counted or timed.
 """
 
 import asyncio
@@ -51,8 +51,8 @@ OVERLAPS_ARE_SKIPPED = ManagerSettings(
     gates=FeatureGates(DEFAULT_GATES.on - {Gate.RecomputeAssignmentUponPreemptionTargetsOverlap})
 )
 
-Journey = Callable[[], Awaitable[KueueMetrics]]
-Journeys = dict[Journey, KueueMetrics]
+Scenario = Callable[[], Awaitable[KueueMetrics]]
+ScenarioMetrics = dict[Scenario, KueueMetrics]
 
 
 def there(made: Any) -> Any:
@@ -69,7 +69,7 @@ async def opened(harness: JobCluster, **queue: Any) -> None:
     await harness.create(make_cluster_queue("cq", "2", cohortName="c", **queue), there(make_local_queue("q", "cq")))
 
 
-async def a_job_gives_way_to_another() -> KueueMetrics:
+async def a_job_is_preempted() -> KueueMetrics:
     async with running_job_cluster(EVERYTHING) as harness:
         await opened(harness, preemption=PREEMPTS, admissionScope=BY_USAGE)
         await harness.create(there(make_job("low", cpu="2")))
@@ -97,15 +97,15 @@ async def a_job_grows() -> KueueMetrics:
         return harness.manager.context.metrics
 
 
-async def pods_are_let_go() -> KueueMetrics:
-    async with running_pod_harness() as (harness, door):
+async def pods_are_ungated() -> KueueMetrics:
+    async with running_pod_harness() as (harness, webhook):
         for each in (make_sent_pod("alone"), make_sent_member("a", 2), make_sent_member("b", 2)):
-            await door.send(each)
+            await webhook.send(each)
         await harness.settle()
         return harness.manager.context.metrics
 
 
-async def two_want_the_same_victim(settings: ManagerSettings = OVERLAPS_ARE_SKIPPED) -> KueueMetrics:
+async def two_preemptors_with_the_same_victim(settings: ManagerSettings = OVERLAPS_ARE_SKIPPED) -> KueueMetrics:
     async with running_manager_harness(settings) as harness:
         queues = [make_cluster_queue(name, "4", cohortName="all", preemption=PREEMPTS) for name in "abc"]
         await harness.create(make_resource_flavor(), *queues, *(make_local_queue(name, name) for name in "abc"))
@@ -116,25 +116,25 @@ async def two_want_the_same_victim(settings: ManagerSettings = OVERLAPS_ARE_SKIP
         return harness.context.metrics
 
 
-async def the_second_one_looks_again() -> KueueMetrics:
-    return await two_want_the_same_victim(ManagerSettings())
+async def the_second_preemptor_is_retried() -> KueueMetrics:
+    return await two_preemptors_with_the_same_victim(ManagerSettings())
 
 
-JOURNEYS: tuple[Journey, ...] = (
-    a_job_gives_way_to_another,
+SCENARIOS: tuple[Scenario, ...] = (
+    a_job_is_preempted,
     a_job_grows,
-    pods_are_let_go,
-    two_want_the_same_victim,
-    the_second_one_looks_again,
+    pods_are_ungated,
+    two_preemptors_with_the_same_victim,
+    the_second_preemptor_is_retried,
 )
 
 
 @pytest.fixture(scope="module")
-def journeys() -> Journeys:
-    """Each journey, and what was recorded on it."""
+def scenario_metrics() -> ScenarioMetrics:
+    """Each scenario, and what it recorded."""
 
-    async def play() -> Journeys:
-        return {journey: await journey() for journey in JOURNEYS}
+    async def play() -> ScenarioMetrics:
+        return {scenario: await scenario() for scenario in SCENARIOS}
 
     return asyncio.run(play())
 
@@ -145,41 +145,41 @@ def recorded(metrics: KueueMetrics) -> set[str]:
 
 
 def never_set() -> set[str]:
-    """The series that the table of deviations says are never set."""
+    """The series that the table of deviations lists as never set."""
     rows = [line for line in DEVIATIONS.read_text().splitlines() if "never sets them" in line]
     return set(re.findall(r"`((?:multi)?kueue_\w+)`", "".join(rows)))
 
 
-def test_every_series_is_recorded_or_documented_as_missing(journeys: Journeys) -> None:
-    found = set().union(*map(recorded, journeys.values()))
-    everything = {family.name for page in journeys.values() for family in page.registry.families()}
+def test_every_series_is_recorded_or_documented_as_missing(scenario_metrics: ScenarioMetrics) -> None:
+    found = set().union(*map(recorded, scenario_metrics.values()))
+    everything = {family.name for page in scenario_metrics.values() for family in page.registry.families()}
     assert everything - found == never_set()
 
 
-def test_a_workload_is_timed_from_the_creation_of_its_job(journeys: Journeys) -> None:
-    latency = journeys[a_job_grows].workload_creation_latency_seconds
-    assert latency.count(job_kind="Job") == 1, "the slice of a job that was changed says nothing of our pace"
+def test_a_workload_is_timed_from_the_creation_of_its_job(scenario_metrics: ScenarioMetrics) -> None:
+    latency = scenario_metrics[a_job_grows].workload_creation_latency_seconds
+    assert latency.count(job_kind="Job") == 1, "the slice of a changed job does not measure our latency"
 
 
 @pytest.mark.parametrize(("is_group", "pods"), [("false", 1), ("true", 2)])
-def test_open_gates_are_timed_for_pods_and_groups(is_group: str, pods: int, journeys: Journeys) -> None:
-    removal = journeys[pods_are_let_go].pod_scheduling_gate_removal_seconds
+def test_open_gates_are_timed_for_pods_and_groups(is_group: str, pods: int, scenario_metrics: ScenarioMetrics) -> None:
+    removal = scenario_metrics[pods_are_ungated].pod_scheduling_gate_removal_seconds
     labels = {"cluster_queue": "cq", "is_group": is_group}
     assert removal.count(name="kueue.x-k8s.io/admission", **labels) == pods
 
 
-def test_open_gates_of_elastic_jobs_are_timed(journeys: Journeys) -> None:
-    removal = journeys[a_job_grows].pod_scheduling_gate_removal_seconds
+def test_open_gates_of_elastic_jobs_are_timed(scenario_metrics: ScenarioMetrics) -> None:
+    removal = scenario_metrics[a_job_grows].pod_scheduling_gate_removal_seconds
     assert removal.count(name="kueue.x-k8s.io/elastic-job", cluster_queue="cq", is_group="false") == 2
 
 
-def test_who_comes_second_to_the_same_victims_is_counted(journeys: Journeys) -> None:
-    skips = journeys[two_want_the_same_victim].admission_cycle_preemption_skips
+def test_a_second_preemptor_of_the_same_victims_is_counted(scenario_metrics: ScenarioMetrics) -> None:
+    skips = scenario_metrics[two_preemptors_with_the_same_victim].admission_cycle_preemption_skips
     values = [skips.value(cluster_queue=name) for name in "ab"]
     assert sorted(values, key=str) == [1, None]
 
 
-def test_who_looks_for_other_victims_is_counted_with_what_came_of_it(journeys: Journeys) -> None:
-    searches = journeys[the_second_one_looks_again].preemption_target_recomputations_total
+def test_a_search_for_other_victims_is_counted_with_its_result(scenario_metrics: ScenarioMetrics) -> None:
+    searches = scenario_metrics[the_second_preemptor_is_retried].preemption_target_recomputations_total
     values = [searches.value(cluster_queue=name, result="new_targets") or 0 for name in "ab"]
     assert min(values) == 0 < max(values), "the older one was first, the other looks again in each cycle"

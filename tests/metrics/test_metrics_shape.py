@@ -80,7 +80,7 @@ def test_every_name_of_the_specification_exists() -> None:
     assert {f"kueue_local_queue_{name}" for name in both} <= everything
 
 
-def test_what_a_setting_turns_off_is_not_on_the_page(recorded: dict[str, dict[str, Any]]) -> None:
+def test_disabled_metrics_are_not_on_the_page(recorded: dict[str, dict[str, Any]]) -> None:
     assert "kueue_cluster_queue_nominal_quota" not in recorded
     assert "kueue_cohort_weighted_share" not in recorded
     settings = Configuration(metrics=Metrics(enable_cluster_queue_resources=True), fair_sharing=FairSharing())
