@@ -89,7 +89,7 @@ def test_templates_among_the_manifests_count_as_applied() -> None:
         ),
     ],
 )
-def test_what_can_not_be_counted_never_starts_and_is_told_why(
+def test_uncountable_claims_are_never_admitted_and_reported_with_the_cause(
     made: Object, rules: ObservedSettings, expected: str
 ) -> None:
     (verdict,) = verdicts(a_cluster(GPU, rules=rules), made)
@@ -105,13 +105,15 @@ def text(found: WorkloadReport, snapshot: Snapshot) -> str:
     return "\n".join(line for section in render_report(found, snapshot.taken) for line in section.lines)
 
 
-def test_who_waits_for_devices_is_told_so() -> None:
+def test_a_workload_that_waits_for_devices_is_reported_so() -> None:
     snapshot = a_cluster(template("gpu", devices("a100", 4)), claimant("a", "gpu"))
-    said = text(story(snapshot, "a"), snapshot)
-    assert "It requests more than the queue can ever provide: 3 example.com/gpu is the most that queue q could" in said
+    report = text(story(snapshot, "a"), snapshot)
+    assert (
+        "It requests more than the queue can ever provide: 3 example.com/gpu is the most that queue q could" in report
+    )
 
 
-async def test_templates_are_read_only_where_somebody_names_one() -> None:
+async def test_templates_are_read_only_where_a_workload_names_one() -> None:
     async with running_manager_harness() as harness:
         await harness.create(*QUEUES, GPU)
         assert TEMPLATES not in (await take_snapshot(client_of(harness.server))).found
@@ -121,7 +123,7 @@ async def test_templates_are_read_only_where_somebody_names_one() -> None:
 
 
 async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
-    """What somebody sees who may see everything but templates."""
+    """A snapshot with permission for everything but templates."""
     ann = unprivileged_user()
     async with running_manager_harness(settings) as harness:
         await grant_read(harness.server, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
@@ -130,11 +132,11 @@ async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
         return await take_snapshot(client_of(harness.server, ann), home="default")
 
 
-async def test_who_may_not_see_templates_is_told_that_devices_are_not_counted() -> None:
+async def test_without_permission_to_read_templates_devices_are_reported_as_not_counted() -> None:
     snapshot = await seen_by_ann(MANAGED, claimant("a", "gpu"))
     assert any("Device claims are not counted" in note for note in story(snapshot, "a").notes)
 
 
-async def test_who_may_not_see_templates_is_told_what_the_manager_found() -> None:
+async def test_without_permission_to_read_templates_the_counts_of_the_manager_are_shown() -> None:
     snapshot = await seen_by_ann(ManagerSettings(), claimant("a", "gpu"))
     assert "DeviceClass a100 is not mapped" in text(story(snapshot, "a"), snapshot)

@@ -45,7 +45,7 @@ def test_the_worst_comes_first() -> None:
     assert {*found} == {*CheckSeverity}
 
 
-def test_ids_are_unique_and_everything_is_said() -> None:
+def test_ids_are_unique_and_every_check_is_documented() -> None:
     assert len({each.id for each in CHECKS}) == len(CHECKS)
     for each in CHECKS:
         assert each.id == each.id.lower()

@@ -37,7 +37,7 @@ def test_it_is_not_found(case: Case) -> None:
     assert findings_of(case.id, *case.cluster) == []
 
 
-def test_every_check_is_told_to_appear_and_told_not_to() -> None:
+def test_every_check_has_a_case_with_a_finding_and_one_without() -> None:
     ids = {each.id for each in CHECKS}
     assert {case.id for case in CASES if case.about} == ids - OF_SETTINGS
     assert {case.id for case in CASES if not case.about} == ids - OF_SETTINGS

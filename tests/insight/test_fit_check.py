@@ -92,7 +92,7 @@ def cron_job(cpu: str) -> Object:
     }
 
 
-def test_a_job_starts_where_there_is_room_and_not_where_there_is_none() -> None:
+def test_a_job_fits_where_quota_is_free_and_not_where_none_is() -> None:
     assert starts(a_cluster(), make_job("etl", "lq", "4")) == [True]
     (verdict,) = verdicts(a_cluster(), make_job("etl", "lq", "5"))
     assert not verdict.starts
@@ -162,7 +162,7 @@ def test_the_queue_may_come_from_an_annotation_the_default_or_the_command_line()
     assert verdict.problem.startswith("No queue specified")
 
 
-def test_a_queue_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_missing_queue_is_reported_with_the_existing_ones() -> None:
     (verdict,) = verdicts(a_cluster(), make_job("etl", "ql-1"))
     assert not verdict.starts
     assert verdict.hints == (
@@ -181,7 +181,7 @@ def test_older_versions_and_lists_are_read() -> None:
     assert starts(a_cluster(), listed, make_cohort("all")) == [True]
 
 
-def test_kinds_that_nobody_queues_are_told_apart() -> None:
+def test_kinds_without_queueing_are_listed_separately() -> None:
     reader = CandidateReader(a_cluster(), "default", "")
     service, job, asking = documents(
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
@@ -193,7 +193,7 @@ def test_kinds_that_nobody_queues_are_told_apart() -> None:
     assert candidate.problem.startswith("unsupported kind x.io/v1 Train: available: CronJob, Deployment, Job")
 
 
-def test_a_check_between_quota_and_start_is_told() -> None:
+def test_an_admission_check_between_quota_and_start_is_reported() -> None:
     ready = make_admission_check("budget", ACTIVE_CONDITION)
     (verdict,) = verdicts(
         a_cluster(ready, make_cluster_queue("cq", "4", **admission_checks("budget"))), make_job("etl", "lq", "4")
@@ -201,7 +201,7 @@ def test_a_check_between_quota_and_start_is_told() -> None:
     assert (verdict.starts, verdict.checks) == (False, ("budget",))
 
 
-def test_whoever_waits_already_and_would_start_goes_first() -> None:
+def test_a_pending_workload_that_would_start_comes_first() -> None:
     before = make_workload("before", "lq", "3")
     assert starts(a_cluster(before), make_job("etl", "lq", "2"), make_job("small", "lq", "1")) == [False, True]
 

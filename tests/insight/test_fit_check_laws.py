@@ -1,4 +1,4 @@
-"""`fits` says yes exactly where the engine of the cluster's manager would let the job in at once."""
+"""`fits` is positive exactly where the engine of the cluster's manager would admit the job at once."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configu
 
 
 def look_at(stage: ScenarioRunner, scenario: Json) -> Snapshot:
-    """What one look at the cluster of a stage sees."""
+    """The snapshot of the cluster of a scenario."""
     found: dict[ListedKind, dict[ObjectKey, Any]] = {kind: {} for kind in DECIDING}
     for step in (*({"put": each} for each in scenario["objects"]), *scenario["steps"]):
         if "put" in step:
@@ -75,7 +75,7 @@ def newcomer(stage: ScenarioRunner, data: st.DataObject) -> Workload | None:
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_fits_says_yes_exactly_where_the_next_turn_does(scenario: Json, data: st.DataObject) -> None:
+def test_fits_reports_exactly_what_the_next_cycle_does(scenario: Json, data: st.DataObject) -> None:
     stage = at_rest(scenario)
     thing = newcomer(stage, data)
     if thing is None:
@@ -90,8 +90,8 @@ def test_fits_says_yes_exactly_where_the_next_turn_does(scenario: Json, data: st
 
 @given(WORLDS)
 @settings(max_examples=EXAMPLES)
-def test_a_story_says_that_somebody_goes_next_only_where_the_next_turn_lets_it_in(scenario: Json) -> None:
-    """The engine of a snapshot has looked at nobody yet: whom the manager parked are heads to it."""
+def test_a_report_names_the_next_workload_only_where_the_next_run_admits_it(scenario: Json) -> None:
+    """The engine of a snapshot has evaluated nothing yet: workloads inadmissible to the manager are heads to it."""
     stage = at_rest(scenario)
     snapshot = look_at(stage, scenario)
     for thing in snapshot.of(Workload).values():

@@ -24,7 +24,7 @@ def lending(name: str, cpu: str, limit: str) -> dict[str, object]:
     return make_cluster_queue(name, cohortName="all", resourceGroups=[given])
 
 
-async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
+async def test_a_tree_has_usage_borrowing_and_pending_requests() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor(), make_cohort("all"), lending("lender", "8", "3"))
         await harness.create(make_cluster_queue("borrower", "4", cohortName="all"), make_local_queue("lq", "borrower"))
@@ -46,7 +46,7 @@ async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
     assert (whole.quota, whole.used) == (7000, 6000), "what the lender keeps to itself is no business of the cohort's"
 
 
-async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() -> None:
+async def test_queues_without_a_cohort_are_roots_and_inactive_ones_are_marked() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_resource_flavor(), make_cluster_queue("b"), make_cluster_queue("a", flavors="missing")

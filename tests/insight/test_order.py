@@ -20,7 +20,7 @@ HERE, THERE = ObjectKey("ml", "team-a"), ObjectKey("web", "team-b")
 
 @dataclass
 class Manager:
-    """The visibility API of a manager, with canned answers."""
+    """The visibility API of a manager, with canned responses."""
 
     answers: dict[str, Any]
     asked: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ def item(name: str, in_cluster_queue: int, in_local_queue: int) -> dict[str, Any
 LOCAL = f"{VISIBILITY}/namespaces/ml/localqueues/team-a/pendingworkloads"
 
 
-async def test_in_one_namespace_its_local_queues_are_asked() -> None:
+async def test_in_one_namespace_its_local_queues_are_requested() -> None:
     manager = Manager({LOCAL: [item("a", 3, 0), item("b", 5, 1)]})
     assert await positions_in(manager.client, {HERE: "gpus"}) == {
         ("ml", "a"): VisibilityPosition(3, 0),
@@ -57,14 +57,14 @@ async def test_in_one_namespace_its_local_queues_are_asked() -> None:
     assert manager.asked == [LOCAL]
 
 
-async def test_over_several_namespaces_each_cluster_queue_is_asked_once() -> None:
+async def test_over_several_namespaces_each_cluster_queue_is_requested_once() -> None:
     path = f"{VISIBILITY}/clusterqueues/gpus/pendingworkloads"
     manager = Manager({path: [item("a", 0, 0)]})
     assert await positions_in(manager.client, {HERE: "gpus", THERE: "gpus"}) == {("ml", "a"): VisibilityPosition(0, 0)}
     assert manager.asked == [path]
 
 
-async def test_a_queue_that_the_manager_does_not_know_has_no_order() -> None:
+async def test_a_queue_unknown_to_the_manager_has_no_order() -> None:
     unknown = not_found(ErrorSubject("localqueue", "visibility.kueue.x-k8s.io", "team-a"))
     assert await positions_in(Manager({LOCAL: unknown}).client, {HERE: "gpus"}) == {}
 
@@ -78,7 +78,7 @@ async def test_a_queue_that_the_manager_does_not_know_has_no_order() -> None:
     ],
     ids=["not served", "not there now", "not for you"],
 )
-async def test_where_nobody_tells_nothing_is_known(refusal: StatusError) -> None:
+async def test_without_the_visibility_api_there_is_no_order(refusal: StatusError) -> None:
     assert await positions_in(Manager({LOCAL: refusal}).client, {HERE: "gpus"}) is None
 
 

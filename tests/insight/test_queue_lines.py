@@ -1,4 +1,4 @@
-"""Lists say of every Workload where it stands, what it asks for or holds, and shortly why."""
+"""Lists have the position, the requests or usage and a short reason for every Workload."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def listed(cluster: InMemoryApiServer, positions: Positions | None = None)
     return queues_of(workloads.items, queues.items, positions or {})
 
 
-async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
+async def test_workloads_with_quota_and_pending_ones_are_separate() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_resource_flavor(),
@@ -82,11 +82,11 @@ async def test_a_workload_with_quota_has_the_reason_for_which_it_does_not_run(re
     ("queue", "spec", "why"),
     [
         ("lq", {"active": False}, "held: not active"),
-        ("nowhere", {}, "LocalQueue nowhere not found"),
+        ("missing", {}, "LocalQueue missing not found"),
         ("stopped", {}, "LocalQueue stopped is stopped"),
     ],
 )
-async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, Any], why: str) -> None:
+async def test_a_workload_that_is_never_evaluated_has_the_cause(queue: str, spec: dict[str, Any], why: str) -> None:
     async with running_kueue_apiserver() as cluster:
         await cluster.create(make_local_queue("lq", "cq"))
         await cluster.create(make_local_queue("stopped", "cq", stopPolicy="Hold"))
@@ -97,7 +97,7 @@ async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, A
     assert line.amounts == {"cpu": "3"}, "counted from its pods where no manager has"
 
 
-async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
+async def test_queues_are_listed_in_scheduling_order() -> None:
     async with running_kueue_apiserver() as cluster:
         await cluster.create(make_local_queue("lq", "cq"))
         for name in ("a", "b", "c"):
@@ -107,7 +107,7 @@ async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
     assert [line.key.name for line in found.waiting] == ["c", "a", "b"]
 
 
-async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
+async def test_without_the_order_of_the_manager_it_is_computed() -> None:
     async with running_kueue_apiserver() as cluster:
         for each in (
             make_resource_flavor(),

@@ -35,7 +35,7 @@ def workload(spec: object, count: int) -> LeanWorkload:
 
 
 @given(specs, st.integers(0, 100))
-def test_the_short_way_and_the_long_way_agree(spec: dict[str, object], count: int) -> None:
+def test_the_shortcut_and_the_full_computation_agree(spec: dict[str, object], count: int) -> None:
     given_ = workload(spec, count)
     (pods,) = given_.spec.pod_sets
     assert workload_row(given_, {}, {}).amounts == requested_by(((bytes(pods.template), count),))

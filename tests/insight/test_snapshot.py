@@ -1,4 +1,4 @@
-"""One look at a cluster knows what its manager knows, as far as one's rights reach, and says where they end."""
+"""A snapshot has the state of the cluster's manager, as far as permissions allow, and lists what is missing."""
 
 import pytest
 
@@ -52,7 +52,7 @@ async def test_objects_are_found_by_kind_and_key() -> None:
     assert found.of(JOBS) == {}
 
 
-async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() -> None:
+async def test_a_cluster_without_the_kinds_of_kueue_differs_from_an_empty_one() -> None:
     async with running_apiserver() as cluster:
         with pytest.raises(StatusError) as raised:
             await take_snapshot(client_of(cluster))
@@ -60,7 +60,7 @@ async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() 
     assert not raised.value.details.get("name")
 
 
-async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told() -> None:
+async def test_without_cluster_permissions_the_own_namespace_is_read_and_the_rest_is_reported() -> None:
     ann = unprivileged_user()
     async with running_kueue_apiserver() as cluster:
         await grant_read(cluster, ann, "workloads", "localqueues", namespace="default")
@@ -100,7 +100,7 @@ async def test_the_managers_configuration_counts() -> None:
     assert found.unseen == ()
 
 
-async def test_a_configuration_that_cannot_be_read_is_told_and_the_defaults_hold() -> None:
+async def test_an_unreadable_configuration_is_reported_and_the_defaults_apply() -> None:
     async with running_kueue_apiserver() as cluster:
         await cluster.create(make_namespace("kueue-system"))
         await cluster.create(

@@ -89,7 +89,7 @@ def test_pods_without_an_assignment_are_counted_apart() -> None:
     assert domain.free("cpu") == 6_000
 
 
-def test_the_places_of_a_workload() -> None:
+def test_the_placement_of_a_workload() -> None:
     found = snapshot(*QUEUE, machine("a", "r1"), machine("b", "r2"), placed("w", ("a", 2), ("gone", 1)), placed("v"))
     (report,) = topology_reports(found, workload_in(found, "w"))
     assert {each.value: each.pods for domain in report.domains for each in domain.walk()} == {

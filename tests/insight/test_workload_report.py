@@ -1,4 +1,4 @@
-"""The story of a Workload: why it waits, who holds what it needs, who may take its place, what happened."""
+"""The report of a Workload: why it is pending, what it waits for, its possible preemptors, its history."""
 
 from datetime import timedelta
 
@@ -41,7 +41,7 @@ def text(found: WorkloadReport, snapshot: Snapshot) -> dict[str, tuple[str, ...]
     return {section.heading: section.lines for section in render_report(found, snapshot.taken)}
 
 
-async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
+async def test_a_pending_workload_is_reported_with_the_shortage_and_the_workloads_that_hold_it() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor(), make_cluster_queue("cq", "8"), make_local_queue("lq", "cq"))
         await harness.create(make_workload("small", "lq", "1"), make_workload("large", "lq", "6"))
@@ -53,13 +53,13 @@ async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
         ("large", 6000),
         ("small", 1000),
     ]
-    said = text(found, snapshot)
-    assert said[""][0] == "It waits for 3 more cpu in flavor f: queue cq has 8, 7 in use."
-    assert "Preemption can't help: the policies of queue cq forbid it." in said[""]
-    assert said["What would admit it"] == (
+    sections = text(found, snapshot)
+    assert sections[""][0] == "It waits for 3 more cpu in flavor f: queue cq has 8, 7 in use."
+    assert "Preemption can't help: the policies of queue cq forbid it." in sections[""]
+    assert sections["What would admit it"] == (
         "in flavor f: 3 cpu released in ClusterQueue cq, or nominalQuota increased by 3",
     )
-    assert [line.split("  ")[-1].split(",")[0] for line in said["Usage of cpu in flavor f at queue cq"]] == [
+    assert [line.split("  ")[-1].split(",")[0] for line in sections["Usage of cpu in flavor f at queue cq"]] == [
         "large of default in queue cq",
         "small of default in queue cq",
     ]
@@ -77,7 +77,7 @@ async def test_many_holders_are_counted() -> None:
     assert (len(holding.holders), holding.others, holding.amount_of_others) == (5, 3, 3000)
 
 
-async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None:
+async def test_a_workload_on_borrowed_quota_is_reported_with_its_possible_preemptors() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor(), make_cohort("all"))
         await harness.create(make_cluster_queue("mine", "2", cohortName="all"), make_local_queue("mine", "mine"))
@@ -90,8 +90,8 @@ async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None
     assert threat.waiting is None
 
 
-async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
-    """SCH-602, SCH-611: whoever reclaims memory and cpu together may hit a holder of cpu that is not borrowed."""
+async def test_what_a_queue_borrows_in_addition_may_cost_its_placement_too() -> None:
+    """SCH-602, SCH-611: reclaiming memory and cpu together may hit a holder of cpu that is not borrowed."""
     both = [
         {
             "coveredResources": ["cpu", "memory"],
@@ -114,7 +114,7 @@ async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
     assert threat.why == "queue theirs can reclaim what queue mine borrows: memory of f"
 
 
-async def test_admission_checks_are_told_before_and_after_quota() -> None:
+async def test_admission_checks_are_reported_before_and_after_quota() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor(), make_admission_check("budget"))
         await harness.merge("AdmissionCheck", "budget", {"status": {"conditions": [ACTIVE_CONDITION]}}, "status")
@@ -124,14 +124,14 @@ async def test_admission_checks_are_told_before_and_after_quota() -> None:
         await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
         await harness.create(make_workload("second", "lq", "0"))
         await harness.advance(3)
-        # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
+        # Read in the moment in which the queue is resumed: nothing has been decided yet.
         await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
         moment = await take_snapshot(client_of(harness.server))
     assert report(snapshot, "first").notes == ("Admission checks that are not ready: budget (Pending)",)
     assert report(moment, "second").notes == ("After quota reservation it will wait for admission checks: budget",)
 
 
-async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
+async def test_a_workload_about_to_be_preempted_is_reported_with_the_preemptor() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_resource_flavor(),
@@ -149,7 +149,7 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
         await harness.merge("ClusterQueue", "cq", {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
         await harness.create(make_workload("high", "lq", "2", priority=9))
         await harness.advance(3)
-        # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
+        # Read in the moment in which the queue is resumed: nothing has been decided yet.
         await harness.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
         snapshot = await take_snapshot(client)
     first, second = report(snapshot, "low").preemptors
@@ -158,7 +158,7 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
     assert "workloads in its own queue with priority above 0 can preempt it" in second.why
 
 
-async def test_the_end_and_the_way_there_are_told() -> None:
+async def test_the_result_and_its_history_are_reported() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"), make_workload("done", "lq")
@@ -169,13 +169,13 @@ async def test_the_end_and_the_way_there_are_told() -> None:
         snapshot = await look(harness)
     found = report(snapshot, "done")
     assert found.explanation.state is WorkloadPhase.FINISHED
-    said = text(found, snapshot)
-    assert said[""][0] == "It has finished."
-    assert any("finished" in line for line in said["History"])
-    assert "Workloads that could preempt it" not in said
+    sections = text(found, snapshot)
+    assert sections[""][0] == "It has finished."
+    assert any("finished" in line for line in sections["History"])
+    assert "Workloads that could preempt it" not in sections
 
 
-async def test_who_gets_no_turn_is_told_what_to_do() -> None:
+async def test_a_workload_that_is_never_evaluated_is_reported_with_the_remedy() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"))
         await harness.create(make_local_queue("stopped", "cq", stopPolicy="Hold"), make_local_queue("lost", "nowhere"))
@@ -186,10 +186,10 @@ async def test_who_gets_no_turn_is_told_what_to_do() -> None:
     assert hints["held"] == ("resume it: kohort resume workload/held -n default",)
     assert hints["stuck"] == ("resume its queue: kohort resume queue/stopped -n default",)
     assert hints["astray"][0].startswith("create LocalQueue lp in namespace default")
-    assert hints["far"] == ("create ClusterQueue nowhere: available: cq",)
+    assert hints["far"] == ("create ClusterQueue missing: available: cq",)
 
 
-async def test_an_inactive_queue_says_what_it_lacks() -> None:
+async def test_an_inactive_queue_is_reported_with_the_cause() -> None:
     async with running_manager_harness() as harness:
         await harness.create(
             make_cluster_queue("cq", flavors="missing"), make_local_queue("lq", "cq"), make_workload("mine", "lq")
@@ -199,7 +199,7 @@ async def test_an_inactive_queue_says_what_it_lacks() -> None:
     assert note.startswith("ClusterQueue cq: Can't admit new workloads: references missing ResourceFlavor")
 
 
-async def test_without_rights_the_condition_speaks() -> None:
+async def test_without_permissions_the_condition_is_shown() -> None:
     ann = unprivileged_user()
     async with running_manager_harness() as harness:
         await grant_read(harness.server, ann, "workloads", "localqueues", namespace="default")
@@ -237,7 +237,7 @@ async def test_data_has_quantities_and_camel_case_keys() -> None:
     assert (data["clusterQueue"], data["state"]) == ("cq", "Queued")
 
 
-def test_what_is_to_come_is_told_too() -> None:
+def test_the_next_steps_are_reported_too() -> None:
     later = NOON + timedelta(minutes=5)
     status = WorkloadStatus(requeue_state=RequeueState(count=2, requeue_at=later))
     (happening,) = history_of(Workload(status=status), NOON)

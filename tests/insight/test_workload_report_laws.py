@@ -1,4 +1,4 @@
-"""Laws of a story: whoever is said to hold what is needed would free disk space by ending, and a safe place is safe."""
+"""Laws of a report: a reported holder would free quota by ending, and a workload reported as safe is safe."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ HIGHEST = 9
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_whoever_is_said_to_hold_what_is_needed_makes_room_by_ending(scenario: Json, data: st.DataObject) -> None:
-    """SCH-421: not so those who use what their queue keeps to itself."""
+def test_ending_the_reported_holders_admits_the_workload(scenario: Json, data: st.DataObject) -> None:
+    """SCH-421: not so those that use what their queue keeps to itself."""
     found = asked_about_one(scenario, data)
     if found is None:
         return
@@ -48,8 +48,8 @@ def used_at(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> int:
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
-def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.DataObject) -> None:
-    """SCH-602 to SCH-613, SCH-720: whoever comes, in whichever queue, in the cycle after the look."""
+def test_no_workload_is_evicted_whose_quota_none_may_take(scenario: Json, data: st.DataObject) -> None:
+    """SCH-602 to SCH-613, SCH-720: for any new workload, in any queue, in the cycle after the snapshot."""
     stage = at_rest(scenario)
     records = stage.engine.store.workloads
     safe = {

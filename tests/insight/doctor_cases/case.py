@@ -1,4 +1,4 @@
-"""A cluster, and what the doctor says of it."""
+"""A cluster, and the findings of the doctor."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from kit.builders.core import Object
 
 
 class Case(NamedTuple):
-    """One story."""
+    """One case."""
 
     id: str
     story: str

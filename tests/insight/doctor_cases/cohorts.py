@@ -40,7 +40,7 @@ COHORTS = (
     ),
     ill(
         "never-borrows",
-        "its own limit says so",
+        "by its own limit",
         cluster_queue("cq", quota(8, borrowingLimit=0), cohortName="c"),
         cluster_queue("other", cohortName="c"),
         about="ClusterQueue cq",
@@ -102,7 +102,7 @@ COHORTS = (
     ),
     well(
         "long-runs-preemptible",
-        "nobody reclaims",
+        "no queue reclaims",
         cluster_queue(cohortName="c"),
         cluster_queue("lender", cohortName="c"),
         running(cpus=12),
@@ -158,7 +158,7 @@ COHORTS = (
     ),
     well(
         "serving-preemptible",
-        "a queue that evicts nobody",
+        "a queue without preemption",
         cluster_queue(),
         running(metadata=owned_by("StatefulSet", "notebook")),
     ),

@@ -1,4 +1,4 @@
-"""What the doctor finds, and does not: jobs and what they ask for."""
+"""Findings of the doctor, and cases without them: jobs and their requests."""
 
 from insight.doctor_cases.case import ill, well
 from insight.doctor_snapshots import CLASS, QUEUE, cluster_queue, condition, job, owned_by, quota, running, workload
@@ -41,7 +41,7 @@ JOBS = (
     well("queue-missing", "the queue is there", make_local_queue(), workload()),
     ill(
         "priority-class-missing",
-        "a class that nobody made",
+        "a missing class",
         make_workload_priority_class("high"),
         job(labels={QUEUE: "lq", CLASS: "hihg"}),
         about="WorkloadPriorityClass hihg",
@@ -56,7 +56,7 @@ JOBS = (
     ),
     ill(
         "priority-class-unused",
-        "nobody uses it",
+        "unused",
         make_workload_priority_class("high"),
         workload(),
         about="WorkloadPriorityClass high",
@@ -65,7 +65,7 @@ JOBS = (
     ),
     well(
         "priority-class-unused",
-        "somebody does",
+        "used",
         make_workload_priority_class("high"),
         workload(priorityClassRef={"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}),
     ),

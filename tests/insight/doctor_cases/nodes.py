@@ -1,4 +1,4 @@
-"""What the doctor finds, and does not: nodes and the flavors that stand for them."""
+"""Findings of the doctor, and cases without them: nodes and the flavors that represent them."""
 
 from insight.doctor_cases.case import ill, well
 from insight.doctor_snapshots import GPU, admission_checks_spec, cluster_queue, cohort, condition, quota, running, taint
@@ -38,7 +38,7 @@ NODES = (
         make_node("one", A100),
     ),
     well("flavor-without-nodes", "a flavor for any node", make_resource_flavor(), cluster_queue()),
-    well("flavor-without-nodes", "no quota in it, so nobody relies on it", make_resource_flavor("f", A100)),
+    well("flavor-without-nodes", "no quota in it, so no job relies on it", make_resource_flavor("f", A100)),
     well(
         "flavor-without-nodes",
         "nodes that are made on demand",
@@ -171,14 +171,14 @@ NODES = (
     well("node-without-flavor", "no queues at all", make_node("one")),
     well(
         "node-without-flavor",
-        "a slip in the only flavor, which is told already",
+        "a slip in the only flavor, which is reported already",
         make_resource_flavor("f", A100),
         cluster_queue(),
         make_node(),
     ),
     ill(
         "pod-larger-than-nodes",
-        "a pod for a node that nobody has",
+        "a pod for a missing node",
         make_resource_flavor(),
         running(cpus=12),
         make_node("one"),

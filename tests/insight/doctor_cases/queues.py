@@ -1,4 +1,4 @@
-"""What the doctor finds, and does not: queues that lead nowhere or let nobody in."""
+"""Findings of the doctor, and cases without them: queues without a ClusterQueue or without admissions."""
 
 from insight.doctor_cases.case import ill, well
 from insight.doctor_snapshots import admission_checks_spec, ago, cluster_queue, cohort, condition, quota, workload
@@ -56,7 +56,7 @@ QUEUES = (
     ),
     ill(
         "queue-inactive",
-        "a flavor and a check that nobody made",
+        "a missing flavor and a missing check",
         cluster_queue(admissionChecksStrategy=admission_checks_spec("ready")),
         about="ClusterQueue cq",
         problem="references missing ResourceFlavor(s): f; references missing AdmissionCheck(s): ready",
@@ -64,7 +64,7 @@ QUEUES = (
     ),
     ill(
         "queue-inactive",
-        "a topology that nobody made",
+        "a missing topology",
         make_resource_flavor("f", A100, topologyName="racks"),
         cluster_queue(),
         about="ClusterQueue cq",
@@ -81,7 +81,7 @@ QUEUES = (
     well("queue-inactive", "stopped on purpose", make_resource_flavor(), cluster_queue(stopPolicy="Hold")),
     ill(
         "check-without-controller",
-        "nobody took it up",
+        "no controller took it",
         make_admission_check("ready"),
         cluster_queue(admissionChecksStrategy=admission_checks_spec("ready")),
         about="AdmissionCheck ready",
@@ -90,26 +90,26 @@ QUEUES = (
     ),
     ill(
         "check-without-controller",
-        "its controller says no",
+        "rejected by its controller",
         make_admission_check("ready", condition("Active", "False", message="no config")),
         about="AdmissionCheck ready",
         problem="its controller reports: no config",
         fix="start controller example.com/check and check its logs, or remove the check from the queues",
     ),
-    well("check-without-controller", "somebody answers", make_admission_check("ready", condition("Active"))),
+    well("check-without-controller", "an active controller", make_admission_check("ready", condition("Active"))),
     ill(
         "no-manager",
-        "nobody has looked at the queues",
+        "no controller has updated the queues",
         {**cluster_queue(), "status": {}},
         about="ClusterQueue cq",
         problem="none of 1 ClusterQueue has the condition Active",
         fix="kohort install | kubectl apply",
     ),
-    well("no-manager", "somebody has", cluster_queue()),
+    well("no-manager", "updated queues", cluster_queue()),
     well("no-manager", "there are no queues"),
     well(
         "no-manager",
-        "it is too early to tell",
+        "too early",
         {**cluster_queue(), "status": {}, "metadata": {"name": "cq", "creationTimestamp": ago(seconds=5)}},
     ),
     ill(
@@ -133,7 +133,7 @@ QUEUES = (
         problem="spec.stopPolicy is HoldAndDrain; 1 pending workload (oldest: 3d)",
         fix="""kubectl patch clusterqueue cq --type merge -p '{"spec":{"stopPolicy":"None"}}'""",
     ),
-    well("stopped-with-work", "nobody waits", cluster_queue(stopPolicy="Hold"), make_local_queue(stopPolicy="Hold")),
+    well("stopped-with-work", "nothing pending", cluster_queue(stopPolicy="Hold"), make_local_queue(stopPolicy="Hold")),
     well("stopped-with-work", "work waits in a queue that is open", cluster_queue(), make_local_queue(), workload()),
     ill(
         "strict-fifo-blocked",
@@ -158,13 +158,13 @@ QUEUES = (
     ),
     ill(
         "queue-unused",
-        "nobody points to it",
+        "no LocalQueue",
         cluster_queue(),
         about="ClusterQueue cq",
         problem="no LocalQueue references it, and it has no cohort to lend to",
         fix="create a LocalQueue with spec.clusterQueue cq",
     ),
-    well("queue-unused", "somebody points to it", cluster_queue(), make_local_queue()),
+    well("queue-unused", "a LocalQueue", cluster_queue(), make_local_queue()),
     well("queue-unused", "it is there to lend", cluster_queue(cohortName="c")),
     ill(
         "flavor-unused",

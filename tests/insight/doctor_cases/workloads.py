@@ -13,7 +13,7 @@ from insight.doctor_snapshots import (
 WORKLOADS = (
     ill(
         "workload-inactive",
-        "put to rest three days ago",
+        "deactivated three days ago",
         workload("a", active=False),
         about="LocalQueue default/lq",
         problem="1 workload is inactive for more than 1d (longest: 3d): a",
