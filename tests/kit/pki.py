@@ -55,7 +55,7 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class ThrowawayCa:
-    """Signs certificates that every client with `certificate_pem` trusts."""
+    """Signs certificates that are valid for every client with `certificate_pem`."""
 
     certificate: x509.Certificate
     key: PrivateKey = field(repr=False)

@@ -14,11 +14,11 @@ INTERVAL = 0.01
 T = TypeVar("T")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTLE_ROUNDS = 25
-"""Event loop iterations before time advances: more than any chain of wake-ups in `kohort.kube` needs."""
+"""Event loop iterations before time advances: more than any chain of callbacks in `kohort.kube` needs."""
 
 
 class VirtualClock:
-    """A clock that only `advance` moves; sleepers wake in order of time, then of arrival."""
+    """A clock that only `advance` moves; sleepers resume in order of time, then of arrival."""
 
     def __init__(self, start: datetime = START) -> None:
         self._start = start

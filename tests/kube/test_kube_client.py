@@ -91,7 +91,7 @@ async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: C
     assert [dict(request.query).get("limit") for request in desk.network.sent] == ["500", "500", None]
 
 
-async def test_selectors_and_options_stand_in_the_query(desk: ClientFixture) -> None:
+async def test_selectors_and_options_are_in_the_query(desk: ClientFixture) -> None:
     await desk.maps.list(ListScope("ns", labels="a in (b,c)", fields="metadata.name=a"))
     assert desk.last.target == (
         "/api/v1/namespaces/ns/configmaps?labelSelector=a+in+%28b%2Cc%29&fieldSelector=metadata.name%3Da&limit=500"
@@ -115,7 +115,7 @@ async def test_selectors_and_options_stand_in_the_query(desk: ClientFixture) -> 
         (ApplyPatch({"a": 1}, force=True), "application/apply-patch+yaml", (("force", "true"),), {"a": 1}),
     ],
 )
-def test_each_patch_knows_how_it_is_sent(patch: Patch, media_type: str, query: Any, body: Any) -> None:
+def test_each_patch_has_its_content_type(patch: Patch, media_type: str, query: Any, body: Any) -> None:
     assert (patch.media_type, patch.query(), json.loads(patch.body())) == (media_type, query, body)
 
 
@@ -300,7 +300,7 @@ async def test_requests_have_a_user_agent(desk: ClientFixture) -> None:
 # Discovery
 
 
-async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk: ClientFixture) -> None:
+async def test_known_kinds_need_no_discovery_and_others_are_discovered_once(desk: ClientFixture) -> None:
     mapping = RestMapper(desk.client)
     assert (await mapping.resource("batch/v1", "Job")).plural == "jobs"
     assert (await mapping.resource("kueue.x-k8s.io/v1beta2", "Workload")).plural == "workloads"
@@ -315,7 +315,7 @@ async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk:
     assert len(desk.network.sent) == 1
 
 
-async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: ClientFixture) -> None:
+async def test_an_unknown_kind_is_discovered_again_after_a_while(desk: ClientFixture) -> None:
     mapping = RestMapper(desk.client)
     desk.api.responses["/apis/ray.io/v1"] = CannedResponse(404, b"404 page not found")
     for _ in range(3):
@@ -329,7 +329,7 @@ async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: ClientFixt
 
 
 @pytest.mark.parametrize("api_version", ["../../secrets/v1", "a/b/c", "", "v1?watch=1", "UPPER/v1"])
-async def test_a_version_that_is_none_is_not_asked_for(desk: ClientFixture, api_version: str) -> None:
+async def test_an_invalid_version_is_not_requested(desk: ClientFixture, api_version: str) -> None:
     with pytest.raises(NoKindMatchError):
         await RestMapper(desk.client).resource(api_version, "Odd")
     assert desk.network.sent == []

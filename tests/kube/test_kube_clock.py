@@ -14,7 +14,7 @@ from kohort.kube.rate_limiter import TokenBucket
 RANDOM = Random(1)  # noqa: S311
 
 
-async def test_sleepers_wake_at_their_own_moment_and_in_order() -> None:
+async def test_sleepers_are_resumed_at_their_own_time_and_in_order() -> None:
     clock, woken = VirtualClock(), list[tuple[str, float]]()
 
     async def sleeper(name: str, seconds: float) -> None:
@@ -30,7 +30,7 @@ async def test_sleepers_wake_at_their_own_moment_and_in_order() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_a_sleeper_that_gave_up_does_not_hold_time_up() -> None:
+async def test_a_cancelled_sleeper_does_not_block_the_clock() -> None:
     clock = VirtualClock()
     task = asyncio.create_task(clock.sleep(1))
     await settle()
@@ -59,7 +59,7 @@ async def test_work_that_takes_too_long_is_cancelled() -> None:
     assert cancelled.is_set()
 
 
-async def test_work_that_is_done_in_time_gives_its_result_and_leaves_no_sleeper() -> None:
+async def test_work_done_in_time_returns_its_result_and_leaves_no_sleeper() -> None:
     clock = VirtualClock()
 
     async def work() -> int:
@@ -76,7 +76,7 @@ def test_waits_grow_and_stay_below_the_cap(failures: int, jitter: float) -> None
     assert 0 <= backoff.delay(failures, RANDOM) <= backoff.steady(failures)
 
 
-async def test_a_bucket_lets_the_burst_through_and_then_one_by_one() -> None:
+async def test_a_bucket_passes_the_burst_and_then_one_by_one() -> None:
     clock = VirtualClock()
     bucket = TokenBucket(clock, rate=2, burst=3)
     assert [bucket.reserve() for _ in range(5)] == [0, 0, 0, 0.5, 1.0]
@@ -101,6 +101,6 @@ def test_no_window_sees_more_than_burst_and_rate(pauses: list[float]) -> None:
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0)])
-def test_a_bucket_that_gives_nothing_is_refused(rate: float, burst: int) -> None:
+def test_a_bucket_without_tokens_is_rejected(rate: float, burst: int) -> None:
     with pytest.raises(ValueError, match="burst"):
         TokenBucket(VirtualClock(), rate, burst)

@@ -159,7 +159,7 @@ def test_everything_of_a_cluster_is_understood(desk: ConfigFixture) -> None:
     assert access.impersonation == Impersonation("jane", "7", ("dev",), {"k": ("v",)})
 
 
-# Who to be
+# The user
 
 
 async def test_tokens_passwords_and_files(desk: ConfigFixture) -> None:
@@ -281,7 +281,7 @@ class ExecPluginFixture:
         return json.loads((self.desk.folder / "info").read_text())
 
 
-async def test_a_program_runs_once_until_its_answer_expires(desk: ConfigFixture) -> None:
+async def test_a_program_runs_once_until_its_credentials_expire(desk: ConfigFixture) -> None:
     plugin = ExecPluginFixture(desk)
     until = desk.clock.wall() + timedelta(hours=1)
     plugin.answer(token="token-RUN", expirationTimestamp=until.strftime("%Y-%m-%dT%H:%M:%SZ"))  # noqa: S106
@@ -323,7 +323,7 @@ async def test_a_login_that_the_server_refuses_is_replaced_once(desk: ConfigFixt
     await server.stop()
 
 
-async def test_a_program_may_give_a_client_certificate(desk: ConfigFixture) -> None:
+async def test_a_program_may_return_a_client_certificate(desk: ConfigFixture) -> None:
     plugin = ExecPluginFixture(desk)
     plugin.answer(clientCertificateData="certificate", clientKeyData=TOKEN)
     login = await plugin.credentials().login()
@@ -332,7 +332,7 @@ async def test_a_program_may_give_a_client_certificate(desk: ConfigFixture) -> N
     assert TOKEN not in repr(login)
 
 
-async def test_a_program_gets_the_cluster_where_it_wants_that(desk: ConfigFixture) -> None:
+async def test_a_user_program_gets_the_cluster_where_so_configured(desk: ConfigFixture) -> None:
     await ExecPluginFixture(desk).credentials().login()
     plugin = ExecPluginFixture(desk, provideClusterInfo=True, apiVersion="client.authentication.k8s.io/v1beta1")
     assert plugin.info["spec"] == {"interactive": False}

@@ -1,4 +1,4 @@
-"""A process ends as its work ended, whatever its loop says of connections that are still closing."""
+"""A process ends as its work ended, even if its loop reports connections that are still closing."""
 
 import asyncio
 import errno

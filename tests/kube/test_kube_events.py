@@ -43,7 +43,7 @@ async def desk() -> AsyncIterator[EventRecorderFixture]:
     await asyncio.gather(desk.task, return_exceptions=True)
 
 
-async def test_an_event_has_all_that_an_api_server_wants(desk: EventRecorderFixture) -> None:
+async def test_an_event_has_all_fields_that_an_api_server_requires(desk: EventRecorderFixture) -> None:
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
     (event,) = desk.events
@@ -163,7 +163,7 @@ async def test_names_sort_by_time_so_that_lists_are_chronological(desk: EventRec
     assert [event["reason"] for event in by_name] == reasons
 
 
-async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: EventRecorderFixture) -> None:
+async def test_an_event_whose_response_was_lost_is_not_recorded_twice(desk: EventRecorderFixture) -> None:
     desk.network.fail_next(RequestFault.LOST_RESPONSE)
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1)
@@ -174,7 +174,7 @@ async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: EventReco
 
 
 class SlowApiServer(FakeApiServer):
-    """An API that takes a second for each write, and remembers how many it had at once."""
+    """An API that takes a second for each write, and records how many it had at once."""
 
     clock: VirtualClock
     at_once = most = 0
@@ -258,7 +258,7 @@ async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: EventRecord
     await asyncio.wait_for(flushing, 60)
 
 
-async def test_only_so_many_events_and_objects_are_remembered() -> None:
+async def test_the_number_of_cached_events_and_objects_is_bounded() -> None:
     desk = EventRecorderFixture()
     desk.recorder = EventRecorder(desk.client, "kohort.dev/manager", "manager-1", EventLimits(buffer=5, remembered=7))
     for number in range(100):

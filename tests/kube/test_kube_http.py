@@ -78,7 +78,7 @@ async def test_objects_come_over_the_wire(net: HttpFixture) -> None:
     assert (await net.client().of(ConfigMap).get(KEY)).data == {"x": "1"}
 
 
-async def test_impersonation_and_identity_stand_in_the_headers(net: HttpFixture) -> None:
+async def test_impersonation_and_identity_are_in_the_headers(net: HttpFixture) -> None:
     other = Impersonation("jane", "u-1", ("dev", "ops"), {"scopes": ("view",)})
     await net.client(StaticCredentials(token=InlineContent(b"secret\n")), impersonation=other).of(ConfigMap).get(KEY)
     sent = net.server.headers[-1]
@@ -100,7 +100,7 @@ async def test_a_refused_connection_is_reported_with_the_address(net: HttpFixtur
         await client.of(ConfigMap).get(KEY)
 
 
-async def test_an_answer_that_breaks_off_is_lost(net: HttpFixture) -> None:
+async def test_a_truncated_response_is_an_error(net: HttpFixture) -> None:
     net.faults.fail_next(Rejection(200, body=b""))
     async with net.client().of(ConfigMap).watch("1") as watch:
         assert [change async for change in watch] == []
@@ -110,7 +110,7 @@ async def test_an_answer_that_breaks_off_is_lost(net: HttpFixture) -> None:
             assert [change async for change in watch] == []
 
 
-async def test_an_answer_that_never_comes_has_an_end(net: HttpFixture) -> None:
+async def test_a_response_that_never_arrives_times_out(net: HttpFixture) -> None:
     silent = FaultInjectingTransport(net.api, net.clock)
     net.server.inner = silent
     transport = net.client().transport
@@ -175,7 +175,7 @@ async def secure(authority: ThrowawayCa, tmp_path: Path) -> AsyncIterator[HttpFi
     await net.stop()
 
 
-async def test_a_client_certificate_shows_who_asks(secure: HttpFixture, authority: ThrowawayCa) -> None:
+async def test_a_client_certificate_identifies_the_user(secure: HttpFixture, authority: ThrowawayCa) -> None:
     jane = authority.client("jane")
     credentials = StaticCredentials(certificate=InlineContent(jane.certificate), key=InlineContent(jane.key))
     await secure.client(credentials, ServerTrust(InlineContent(authority.certificate_pem))).of(ConfigMap).get(KEY)

@@ -1,4 +1,4 @@
-"""Connections that meet servers: kept, broken, cut, sealed, through proxies; nothing asked twice that must not be."""
+"""Connections to servers: kept, broken, cut, with TLS, through proxies; no unsafe request is sent twice."""
 
 import asyncio
 import ssl
@@ -109,7 +109,7 @@ async def test_a_new_connection_that_ends_unheard_is_not_replaced() -> None:
     assert callers == [1]
 
 
-async def test_a_kept_connection_that_breaks_within_the_answer_is_not_replaced() -> None:
+async def test_a_kept_connection_that_breaks_within_the_response_is_not_replaced() -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(ok_response(b""))
@@ -122,7 +122,7 @@ async def test_a_kept_connection_that_breaks_within_the_answer_is_not_replaced()
             await send(transport)
 
 
-async def test_an_answer_that_is_no_http_is_reported() -> None:
+async def test_a_response_that_is_not_http_is_reported() -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(b"220 mail.example ESMTP\r\n")
@@ -178,7 +178,7 @@ async def test_a_stream_comes_as_it_is_sent_and_ends_with_its_reader() -> None:
             await anext(chunks)
 
 
-async def test_a_stream_that_falls_silent_has_an_end() -> None:
+async def test_a_silent_stream_times_out() -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(STREAM, b"3\r\none\r\n")
@@ -230,7 +230,7 @@ async def test_the_end_of_an_earlier_requests_time_leaves_the_next_alone() -> No
     await line.connection.lost
 
 
-async def test_closing_breaks_off_open_answers_and_a_closed_transport_opens_again() -> None:
+async def test_closing_aborts_open_responses_and_a_closed_transport_opens_again() -> None:
     async def script(caller: ServerConnection) -> None:
         await caller.request()
         caller.send(STREAM, b"3\r\none\r\n")
@@ -265,7 +265,7 @@ async def test_when_all_connections_are_busy_waiting_has_an_end() -> None:
 # A slow reader
 
 
-async def test_the_peer_waits_for_a_slow_reader_but_not_for_one_who_wants_all() -> None:
+async def test_the_server_waits_for_a_slow_reader_but_not_for_unlimited_output() -> None:
     line = ConnectionHarness()
     asking = asyncio.create_task(line.connection.send(b"", "GET", float("inf")))
     await settle()
@@ -380,12 +380,12 @@ class TlsServerEnd:
         self.line.transport.written.clear()
 
     def send(self) -> None:
-        """Let the client have what TLS has to say."""
+        """Let the client receive the rest of the TLS messages."""
         self.line.send(self.outgoing.read())
 
 
 async def shaken(authority: ThrowawayCa, context: ssl.SSLContext) -> TlsServerEnd:
-    """A connection whose client thinks that all is well."""
+    """A connection that the client takes for healthy."""
     peer = TlsServerEnd(ConnectionHarness(), context)
     client = ssl.create_default_context(cadata=authority.certificate_pem.decode())
     securing = asyncio.create_task(peer.line.connection.secure(client, "127.0.0.1"))
@@ -399,7 +399,7 @@ async def shaken(authority: ThrowawayCa, context: ssl.SSLContext) -> TlsServerEn
     return peer
 
 
-async def test_a_client_certificate_that_is_asked_for_in_vain_is_reported(
+async def test_a_required_client_certificate_that_is_missing_is_reported(
     authority: ThrowawayCa, tmp_path: Path
 ) -> None:
     context = server_side(authority, tmp_path)
@@ -469,7 +469,7 @@ async def test_big_things_go_both_ways_through_tls(authority: ThrowawayCa, tmp_p
 
 
 class ConnectProxy:
-    """Tunnels, and remembers what it was asked."""
+    """Tunnels, and records the requests."""
 
     def __init__(self, refusal: bytes = b"") -> None:
         self.asked: list[str] = []
@@ -503,7 +503,7 @@ async def hello(caller: ServerConnection) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: ThrowawayCa, tmp_path: Path) -> None:
+async def test_tls_works_through_a_proxy_of_either_kind(scheme: str, authority: ThrowawayCa, tmp_path: Path) -> None:
     context = server_side(authority, tmp_path)
     proxy = ConnectProxy()
     async with (

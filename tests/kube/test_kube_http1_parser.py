@@ -1,4 +1,4 @@
-"""Bytes to answers: the same however the network cuts them, and nothing taken from a peer that makes no sense."""
+"""Bytes to responses: the same for any split of the bytes, and malformed ones are rejected."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -69,7 +69,7 @@ def test_a_body_up_to_the_end_of_the_connection() -> None:
 @pytest.mark.parametrize(
     ("method", "status"), [("HEAD", b"200 OK"), ("GET", b"204 No Content"), ("GET", b"304 Not Modified")]
 )
-def test_some_answers_have_no_body_with_any_headers(method: str, status: bytes) -> None:
+def test_some_responses_have_no_body_with_any_headers(method: str, status: bytes) -> None:
     seen = parsed(b"HTTP/1.1 " + status + b"\r\nContent-Length: 5\r\n\r\n", method)
     assert (seen.is_done, seen.body, seen.ends) == (True, b"", False)
 
@@ -78,7 +78,7 @@ def test_no_body_at_all_is_whole_at_once() -> None:
     assert parsed(OK + b"Content-Length: 0\r\n\r\n").is_done
 
 
-def test_interim_answers_are_passed_over() -> None:
+def test_interim_responses_are_skipped() -> None:
     data = (
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK + b"Content-Length: 1\r\n\r\n!"
     )
@@ -93,7 +93,7 @@ def test_interim_answers_are_passed_over() -> None:
         b"HTTP/1.0 200 OK\r\n",
     ],
 )
-def test_the_server_reports_when_a_connection_ends_with_its_answer(head: bytes) -> None:
+def test_a_connection_that_ends_with_its_response_is_reported(head: bytes) -> None:
     seen = parsed(head + b"Content-Length: 1\r\n\r\n!")
     assert (seen.is_done, seen.ends) == (True, True)
 
@@ -104,7 +104,7 @@ def test_a_tunnel_begins_behind_its_head_even_from_an_old_proxy() -> None:
     )
 
 
-def test_what_lies_behind_an_answer_is_given_back() -> None:
+def test_bytes_after_a_response_are_returned() -> None:
     assert parsed(OK + b"Content-Length: 2\r\n\r\nokHTTP/1.1 200").rest == b"HTTP/1.1 200"
 
 
@@ -116,7 +116,7 @@ cuts = st.lists(st.integers(0, 400), max_size=12).map(tuple)
 
 
 @given(bodies, cuts, st.booleans(), st.booleans())
-def test_an_answer_is_the_same_however_it_is_cut(
+def test_a_response_is_the_same_for_any_split_of_its_bytes(
     parts: list[bytes], cuts: tuple[int, ...], in_chunks: bool, has_garbage: bool
 ) -> None:
     body = b"".join(parts)
@@ -129,7 +129,7 @@ def test_an_answer_is_the_same_however_it_is_cut(
 
 
 @given(bodies, st.integers(0, 300))
-def test_an_answer_that_is_cut_off_is_never_taken_for_whole(parts: list[bytes], length: int) -> None:
+def test_a_truncated_response_is_never_complete(parts: list[bytes], length: int) -> None:
     data = CHUNKED + b"".join(map(chunk, parts)) + b"0\r\n\r\n"
     parser = Parser("GET")
     parser.feed(data[: min(length, len(data) - 1)])

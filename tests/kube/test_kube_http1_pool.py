@@ -1,4 +1,4 @@
-"""Connections that are kept: never more than the limit, first come first served, none lost, none used for ever."""
+"""Kept connections: never more than the limit, first come first served, none lost, none used without an end."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ IDLE = 60.0
 
 
 class PoolFixture:
-    """A pool whose connections lead nowhere."""
+    """A pool of connections without a server."""
 
     def __init__(self, limit: int = 2) -> None:
         self.pool = Pool(self.dial, limit, IDLE)
@@ -27,7 +27,7 @@ class PoolFixture:
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
         await asyncio.sleep(0)
         if self.dials_fail:
-            raise NoConnectionError("nobody there")
+            raise NoConnectionError("connection refused")
         line = ConnectionHarness(context)
         self.lines[line.connection] = line
         return line.connection
@@ -37,7 +37,7 @@ class PoolFixture:
         return sum(not line.connection.lost.done() for line in self.lines.values())
 
     async def use(self, connection: Connection) -> None:
-        """Ask, and get an answer."""
+        """Send a request, and receive the response."""
         asking = asyncio.create_task(connection.send(b"GET / HTTP/1.1\r\n\r\n", "GET", float("inf")))
         await asyncio.sleep(0)
         self.lines[connection].send(ok_response(b"hello"))
@@ -57,7 +57,7 @@ async def test_the_connection_used_last_is_taken_first() -> None:
     assert exchange.pool.kept(None) is None
 
 
-async def test_no_more_than_the_limit_and_who_waits_longest_is_next() -> None:
+async def test_no_more_than_the_limit_and_the_longest_waiting_caller_is_next() -> None:
     exchange = PoolFixture(limit=2)
     held = [await exchange.pool.take(None) for _ in range(2)]
     takers = [exchange.taker() for _ in range(3)]
@@ -90,7 +90,7 @@ async def test_a_cancelled_waiter_blocks_no_other() -> None:
     assert (takers[1].cancelled(), takers[2].result()) == (True, held)
 
 
-async def test_a_slot_given_to_a_cancelled_waiter_goes_to_the_next() -> None:
+async def test_a_slot_of_a_cancelled_waiter_is_passed_to_the_next() -> None:
     exchange = PoolFixture(limit=1)
     held = await exchange.pool.take(None)
     takers = [exchange.taker() for _ in range(2)]
@@ -101,7 +101,7 @@ async def test_a_slot_given_to_a_cancelled_waiter_goes_to_the_next() -> None:
     assert takers[1].result() is not held
 
 
-async def test_a_connection_that_ends_before_the_next_in_line_looks_at_it_is_replaced() -> None:
+async def test_a_connection_that_ends_before_its_next_use_is_replaced() -> None:
     exchange = PoolFixture(limit=1)
     held = await exchange.pool.take(None)
     taker = exchange.taker()
@@ -156,7 +156,7 @@ async def test_another_context_gets_another_connection() -> None:
     assert (made.context, kept.is_usable) == (new, False)
 
 
-async def test_a_new_connection_takes_the_place_of_an_idle_one() -> None:
+async def test_a_new_connection_replaces_an_idle_one() -> None:
     exchange = PoolFixture(limit=1)
     kept = await exchange.pool.take(None)
     await exchange.use(kept)
@@ -196,7 +196,7 @@ async def test_closing_while_dialling_leaves_nothing_open() -> None:
 
 
 class PoolStress:
-    """People who take connections and give them up in every way there is."""
+    """Clients that take connections and release them in every possible way."""
 
     def __init__(self, limit: int) -> None:
         self.exchange = PoolFixture(limit)
@@ -226,7 +226,7 @@ class PoolStress:
         assert self.exchange.open <= self.limit
 
     async def end(self) -> None:
-        """Everybody who still waits gets one, as soon as those before are through."""
+        """All that still wait get one, as soon as those before are through."""
         while self.takers:
             await settle()
             assert self.takers[0].done()

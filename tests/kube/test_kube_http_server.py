@@ -1,4 +1,4 @@
-"""A server that stops leaves no connection behind, also none whose other side says nothing any more."""
+"""A server that stops leaves no connection behind, also none whose other side has become silent."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ async def hello(_request: web.BaseRequest) -> web.Response:
 
 
 def silent(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
-    """A client that asks once, keeps the line, and never says goodbye."""
+    """A client that sends one request, keeps the connection, and never closes it."""
     line = trust.wrap_socket(socket.create_connection((HOST, port), timeout=60), server_hostname=HOST)
     line.sendall(ASKED)
     assert line.recv(4096).startswith(b"HTTP/1.1 200")
@@ -39,7 +39,7 @@ def silent(port: int, trust: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def is_over(line: ssl.SSLSocket) -> bool:
-    """Whether the other side has closed the socket, and not only said that it will."""
+    """Whether the other side has closed the socket, and not only announced it."""
     raw = socket.socket(fileno=line.detach())
     raw.settimeout(60)
     try:

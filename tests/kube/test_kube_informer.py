@@ -56,7 +56,7 @@ async def env() -> AsyncIterator[InformerFixture]:
     await env.informers.stop()
 
 
-async def test_an_informer_starts_not_live_and_reports_it_until_its_watch_is_open(env: InformerFixture) -> None:
+async def test_an_informer_is_not_synced_until_its_watch_is_open(env: InformerFixture) -> None:
     env.network.disconnect()
     informer = env.informers.of(ConfigMap)
     assert informer.sync_status.state is SyncState.STARTING
@@ -70,7 +70,7 @@ async def test_an_informer_starts_not_live_and_reports_it_until_its_watch_is_ope
     await asyncio.wait_for(informer.wait_for_sync(), 60)
 
 
-async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(env: InformerFixture) -> None:
+async def test_a_synced_cache_is_stale_from_the_moment_it_is_disconnected(env: InformerFixture) -> None:
     informer = await env.live()
     await env.clock.advance(100)
     env.network.disconnect()
@@ -96,7 +96,7 @@ async def test_a_server_that_stalls_is_noticed(env: InformerFixture, caplog: pyt
     assert informer.cache.get(KEY) is not None
 
 
-async def test_bookmarks_keep_a_quiet_watch_alive(env: InformerFixture) -> None:
+async def test_bookmarks_keep_a_quiet_watch_open(env: InformerFixture) -> None:
     await env.live()
     for _ in range(4):
         await env.clock.advance(60)
@@ -128,7 +128,7 @@ async def test_a_watch_resumes_where_it_ended_without_listing(env: InformerFixtu
     assert found.data == {"x": "2"}
 
 
-async def test_a_bookmark_moves_the_place_to_resume_from(env: InformerFixture) -> None:
+async def test_a_bookmark_advances_the_revision_to_resume_from(env: InformerFixture) -> None:
     await env.live()
     for _ in range(5):
         env.api.put("pods", ("ns", "other"))
@@ -176,7 +176,7 @@ async def test_a_definition_that_changes_is_not_worth_a_line_of_log(
     assert caplog.records == []
 
 
-async def test_a_server_that_never_knows_our_revision_is_reported_and_not_hammered(
+async def test_a_server_that_never_has_the_revision_is_reported_and_not_overloaded(
     env: InformerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     await env.live()
@@ -227,7 +227,7 @@ def by_name(found: ConfigMap) -> list[str]:
     return [found.metadata.name]
 
 
-async def test_an_index_name_stands_for_one_function(env: InformerFixture) -> None:
+async def test_an_index_name_has_one_function(env: InformerFixture) -> None:
     informer = env.informers.of(ConfigMap)
     informer.index("name", by_name)
     informer.index("name", by_name)
@@ -244,7 +244,7 @@ async def test_a_late_handler_gets_all_existing_objects(env: InformerFixture) ->
     assert sorted(chains.calls) == ["+ns/a", "+ns/b"]
 
 
-async def test_a_name_that_was_taken_by_another_object_is_reported_as_going_and_coming(env: InformerFixture) -> None:
+async def test_a_recreated_name_is_reported_as_deleted_and_added(env: InformerFixture) -> None:
     env.put("a")
     informer = await env.live()
     chains = EventChainChecker(typed_resource(ConfigMap))
@@ -315,7 +315,7 @@ async def test_an_object_that_becomes_unreadable_is_kept_as_it_was_and_reported(
     assert informer.unreadable == {}
 
 
-def test_the_going_of_what_was_never_there_is_not_reported() -> None:
+def test_the_deletion_of_an_unknown_object_is_not_reported() -> None:
     mirror = NotifyingStore(typed_resource(ConfigMap), NO_METRICS)
     chains = EventChainChecker(typed_resource(ConfigMap))
     mirror.subscribe(chains)
@@ -324,7 +324,7 @@ def test_the_going_of_what_was_never_there_is_not_reported() -> None:
     assert chains.calls == []
 
 
-def test_the_going_of_an_object_reports_its_final_state() -> None:
+def test_the_deletion_of_an_object_has_its_final_state() -> None:
     mirror = NotifyingStore(typed_resource(ConfigMap), NO_METRICS)
     first = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="1"))
     final = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="2"), data={"x": "1"})
@@ -343,7 +343,7 @@ async def test_all_callers_share_one_informer_per_kind_and_scope(env: InformerFi
     assert len(list(env.informers)) == 2
 
 
-async def test_an_informer_asked_for_after_the_start_starts_at_once(env: InformerFixture) -> None:
+async def test_an_informer_created_after_the_start_starts_at_once(env: InformerFixture) -> None:
     env.informers.start()
     informer = env.informers.of(ConfigMap, ListScope("ns"))
     env.put("a")

@@ -1,5 +1,5 @@
-"""The law of informers: whatever happens, the cache ends equal to a fresh list, handlers hear one consistent story,
-and while the cache can't be live it says so."""
+"""The law of informers: after any failure, the cache ends equal to a fresh list, handlers get one consistent sequence,
+and while the cache can't be synced it reports so."""
 
 import asyncio
 from collections.abc import Callable
@@ -76,7 +76,7 @@ class InformerFaultHarness:
         self.put(name, 0)
 
     def compact_after_cut(self, how: StreamFault) -> None:
-        """History is forgotten while nobody watches."""
+        """History is compacted while no watch is open."""
         self.network.end_streams(how)
         self.put(0, 7)
         self.api.compact()
@@ -86,7 +86,7 @@ class InformerFaultHarness:
         self.is_stalled = True
 
     def lose_history(self, entries: int) -> None:
-        """The server dies and comes back from a backup; for a moment nobody answers."""
+        """The server stops and is restored from a backup; for a moment no server responds."""
         self.network.end_streams(StreamFault.RESET)
         self.network.fail_next(RequestFault.UNREACHABLE)
         self.api.roll_back(entries)

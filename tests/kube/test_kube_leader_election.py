@@ -72,7 +72,7 @@ async def test_one_of_two_leads_and_keeps_leading() -> None:
     await race.stop()
 
 
-async def test_a_leader_that_stops_hands_over_at_once() -> None:
+async def test_a_leader_that_stops_releases_its_lease_at_once() -> None:
     race = ElectionFixture()
     await race.advance(10)
     await race.one.stop()
@@ -125,7 +125,7 @@ async def test_is_leader_is_false_the_moment_the_right_has_run_out() -> None:
     await race.stop()
 
 
-async def test_a_stop_without_network_does_not_take_for_ever() -> None:
+async def test_a_stop_without_network_has_a_time_limit() -> None:
     race = ElectionFixture()
     await race.advance(10)
     race.one.network.disconnect()

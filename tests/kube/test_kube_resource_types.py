@@ -32,7 +32,7 @@ def listed(*items: Any, **metadata: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_item_of_a_list_equals_the_object_that_a_watch_gives(kind: ResourceType[Any]) -> None:
+def test_an_item_of_a_list_equals_the_object_of_a_watch(kind: ResourceType[Any]) -> None:
     (item,) = kind.page(listed(ITEM)).items
     assert item == kind.read(json.dumps({**HEAD, **ITEM}, separators=(",", ":")).encode())
 

@@ -25,7 +25,7 @@ async def test_a_key_waits_once_however_often_it_comes() -> None:
     assert [await taken(queue), await taken(queue)] == ["a", "b"]
 
 
-async def test_a_key_that_comes_while_it_is_worked_on_waits_for_its_turn() -> None:
+async def test_a_key_added_while_it_is_processed_is_processed_again() -> None:
     queue = WorkQueue[str](VirtualClock())
     queue.add("a")
     key = await taken(queue)
@@ -103,7 +103,7 @@ async def test_a_worker_that_is_cancelled_leaves_its_key_to_another(story: str) 
         await workers[2]
 
 
-async def test_a_closed_queue_gives_and_takes_nothing() -> None:
+async def test_a_closed_queue_accepts_and_returns_nothing() -> None:
     clock = VirtualClock()
     queue = WorkQueue[str](clock)
     waiting = asyncio.create_task(queue.get())
@@ -213,7 +213,7 @@ async def test_a_conflict_is_no_news(bench: ControllerFixture, caplog: pytest.Lo
     assert caplog.records == []
 
 
-async def test_a_reconcile_can_ask_to_look_again(bench: ControllerFixture) -> None:
+async def test_a_reconcile_can_request_another_one(bench: ControllerFixture) -> None:
     bench.answers["a"] = [RequeueAfter(after=30)]
     bench.controller.start()
     bench.queue.add("a")

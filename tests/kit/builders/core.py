@@ -68,6 +68,6 @@ def make_config_map(name: str, namespace: str = "default", labels: Object | None
 
 
 def make_resource_quota(name: str, **hard: str) -> Object:
-    """A ResourceQuota in namespace `default`; an underscore in a resource name stands for a dot."""
+    """A ResourceQuota in namespace `default`; an underscore in a resource name becomes a dot."""
     limits = {resource.replace("_", "."): limit for resource, limit in hard.items()}
     return make_object("v1", "ResourceQuota", name, "default", spec={"hard": limits})
