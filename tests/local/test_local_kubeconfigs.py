@@ -81,7 +81,7 @@ def theirs(folder: Path) -> Path:
 
 
 def by_hand(shared: Path, context: str) -> None:
-    """Somebody switches to another context."""
+    """A user switches to another context."""
     shared.write_text(yaml.safe_dump({**yaml.safe_load(shared.read_text()), "current-context": context}))
 
 
@@ -135,7 +135,7 @@ def test_a_stop_removes_every_entry_of_a_cluster_that_keeps_nothing(tmp_path: Pa
     assert yaml.safe_load(shared.read_text()) == yaml.safe_load(THEIRS.replace(DATE, f"'{DATE}'"))
 
 
-def test_a_file_that_was_made_for_a_cluster_that_keeps_nothing_goes_with_it(tmp_path: Path) -> None:
+def test_the_kubeconfig_of_an_ephemeral_cluster_is_deleted_with_it(tmp_path: Path) -> None:
     shared = tmp_path / "home" / ".kube" / "config"
     found = ephemeral(tmp_path, shared)
     found.write()
@@ -265,7 +265,7 @@ def test_what_a_killed_cluster_that_kept_nothing_left_behind_is_removed(tmp_path
 def test_a_stop_after_a_crash_restores_the_previous_context(tmp_path: Path) -> None:
     shared, owner = theirs(tmp_path), ContextOwner("kohort", tmp_path)
     add_context(KubeconfigMerge((shared,)), as_served("https://here:1"), owner)
-    # Started again, with and without a merge: the context of before is not forgotten.
+    # Started again, with and without a merge: the previous context is kept.
     add_context(KubeconfigMerge((shared,)), as_served("https://here:2"), owner)
     add_context(KubeconfigMerge((shared,), is_current=False), as_served("https://here:3"), owner)
     release_context((shared,), owner)
@@ -283,7 +283,7 @@ def test_a_cluster_that_keeps_nothing_and_runs_is_another_one_until_it_is_gone(t
     assert load_client_config(ConfigOverrides(shared)).server == "https://here:1"
 
 
-def test_many_who_write_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_many_concurrent_writers_lose_nothing(tmp_path: Path) -> None:
     shared = theirs(tmp_path)
     names = [f"kohort-{number}" for number in range(8)]
     owners = [ContextOwner(name, tmp_path / name) for name in names]
@@ -324,7 +324,7 @@ def test_a_first_kubeconfig_has_the_cluster_as_its_current_context(tmp_path: Pat
     assert load_client_config(ConfigOverrides(shared)).server == "https://here:1"
 
 
-def test_two_clusters_stand_side_by_side(tmp_path: Path) -> None:
+def test_two_clusters_have_two_contexts(tmp_path: Path) -> None:
     shared = tmp_path / "config"
     published(tmp_path, "kohort", shared).write()
     published(tmp_path, "kohort-lab", shared, "https://here:2").write()
@@ -364,7 +364,7 @@ def test_a_file_that_kubectl_is_writing_is_waited_for_in_vain(tmp_path: Path, mo
         )
 
 
-def test_a_place_that_can_not_be_written_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     merge = KubeconfigMerge((tmp_path / "file" / "config",))
     with pytest.raises(ApiError, match=r"cannot (read|write) .*config: .*: omit --merge-kubeconfig"):

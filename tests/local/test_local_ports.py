@@ -1,4 +1,4 @@
-"""Ports: those of the last start as long as they are free, and one line where one that was asked for is not."""
+"""Ports: those of the last start as long as they are free, and one line where a requested one is not."""
 
 import socket
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from kohort.local.ports import LOCAL, ListenAddress, Ports, listening
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port that somebody listens on."""
+    """A port with a listener."""
     with socket.socket() as other:
         other.bind((LOCAL, 0))
         other.listen()
@@ -46,7 +46,7 @@ def test_a_port_that_is_taken_by_now_is_replaced(tmp_path: Path, taken: int) -> 
     assert choose_ports(ListenAddress(), file) == found
 
 
-def test_a_port_that_was_asked_for_and_is_taken_is_reported_in_one_line(taken: int) -> None:
+def test_a_requested_port_in_use_is_reported_in_one_line(taken: int) -> None:
     with pytest.raises(ApiError, match=f"port {taken} of {LOCAL} is in use: choose another --port, or omit --port"):
         choose_ports(ListenAddress(port=taken), None)
 

@@ -1,4 +1,4 @@
-"""What became of the pods of a cluster's last run, and how that is said."""
+"""How pods of a cluster's last run ended, and the message about it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,22 +48,22 @@ def pod(
     ("found", "fate"),
     [
         pytest.param(pod("Running", runs()), PodFate.RUNS, id="it ran on meanwhile"),
-        pytest.param(pod("Succeeded", ended()), PodFate.ENDED, id="it ended while nobody looked"),
-        pytest.param(pod("Failed", ended("Error")), PodFate.ENDED, id="it failed while nobody looked"),
+        pytest.param(pod("Succeeded", ended()), PodFate.ENDED, id="it ended between the runs"),
+        pytest.param(pod("Failed", ended("Error")), PodFate.ENDED, id="it failed between the runs"),
         pytest.param(pod("Failed", LOST), PodFate.LOST, id="nothing was left of it"),
         pytest.param(pod("Running", runs(SINCE), LOST), PodFate.LOST, id="it was lost and starts again"),
         pytest.param(pod("Running", runs(), LOST), PodFate.RUNS, id="it was lost in an earlier run and has run since"),
         pytest.param(pod("Succeeded", ended(), turned=BEFORE), None, id="it had ended before the last run did"),
-        pytest.param(pod("Failed", LOST, turned=BEFORE), None, id="it was told lost by an earlier start"),
+        pytest.param(pod("Failed", LOST, turned=BEFORE), None, id="it was reported lost by an earlier start"),
         pytest.param(pod("Running", runs(SINCE), started=SINCE), None, id="it is of this run"),
         pytest.param(pod("Pending", {"waiting": {}}), None, id="it had not begun"),
     ],
 )
-def test_the_fate_of_a_pod_is_reported_by_how_it_is_found(found: Pod, fate: PodFate | None) -> None:
+def test_the_end_of_a_pod_is_reported_by_its_observed_state(found: Pod, fate: PodFate | None) -> None:
     assert fate_of(found, BEGAN) is fate
 
 
-def test_pods_are_counted_by_their_fate() -> None:
+def test_pods_are_counted_by_how_they_ended() -> None:
     pods = [pod("Running", runs()), pod("Running", runs()), pod("Succeeded", ended()), pod("Failed", LOST)]
     assert pods_of_previous_run(pods, BEGAN) == PreviousRunPods(running=2, ended=1, lost=1)
 

@@ -20,7 +20,7 @@ def test_a_step_is_one_line_with_a_tick_and_a_time() -> None:
     assert out.getvalue().count("\n") == 1
 
 
-def test_a_step_that_fails_is_crossed_out_and_the_error_goes_on() -> None:
+def test_a_failed_step_is_marked_and_the_error_is_raised() -> None:
     out = io.StringIO()
     with pytest.raises(ValueError, match="why"), step(TerminalProgress(out, Screen(80, 24, glyphs=UNICODE)), "queues"):
         raise ValueError("why")

@@ -60,7 +60,7 @@ async def cluster(
     queues: QueueSpec | None = STARTER,
     shared: Path | None = None,
 ) -> AsyncIterator[tuple[LocalCluster, Client]]:
-    """A cluster of two simulated nodes, and somebody who uses it over the wire."""
+    """A cluster of two simulated nodes, and a client on a socket."""
 
     async def nodes_spec(_: Path) -> LocalNodes:
         registration = NodeRegistration(
@@ -103,7 +103,7 @@ async def finished(client: Client) -> list[str]:
     return sorted(each.metadata.owner_references[0].name for each in done)
 
 
-async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_be_asked_for() -> None:
+async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_be_listed() -> None:
     async with cluster() as (found, client):
         assert found.starter == ("Topology", "ResourceFlavor", "ClusterQueue", "LocalQueue")
         created = await client.of(Job.resource).create(job("fits"))
@@ -116,7 +116,7 @@ async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_b
 
 
 async def test_a_gang_is_admitted_only_if_each_of_its_pods_fits_on_a_node() -> None:
-    """The quota of 8 CPUs suffices for three pods of 2.5 CPUs, the two nodes of 4 CPUs have room for one each."""
+    """The quota of 8 CPUs suffices for three pods of 2.5 CPUs, the two nodes of 4 CPUs have capacity for one each."""
     async with cluster() as (_, client):
         await client.of(Job.resource).create(job("three", cpu="2500m", parallelism=3))
         await client.of(Job.resource).create(job("two", cpu="2500m", parallelism=2))
@@ -222,7 +222,7 @@ async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path
         assert await shown(client) == now
 
 
-async def test_roles_for_people_are_there_as_on_any_cluster(tmp_path: Path) -> None:
+async def test_user_roles_exist_as_on_any_cluster(tmp_path: Path) -> None:
     async with cluster(ClusterDirectory("kohort", tmp_path)) as (found, _):
         for name, kind in (("batch-admin", "clusterqueues"), ("batch-user", "workloads")):
             role: Any = await found.plane.client("user").get_json(f"{CLUSTER_ROLES}/kueue-{name}-role")

@@ -1,4 +1,4 @@
-"""Which clusters there are on this machine, and who runs them: also after crashes, and beside old data."""
+"""The clusters of this machine and the processes that run them: also after crashes, and beside old data."""
 
 import errno
 import os
@@ -80,7 +80,7 @@ def test_the_default_cluster_is_where_it_was_before_there_were_names(root: Path)
     assert cluster_status(cluster_directory("kohort")).state is ClusterState.STOPPED
 
 
-def test_others_live_beside_it_with_a_context_each(root: Path) -> None:
+def test_a_named_cluster_has_its_own_directory_and_context(root: Path) -> None:
     place = cluster_directory("lab")
     assert (place.folder, place.context) == (root / "clusters" / "lab", "kohort-lab")
     assert cluster_directory("kohort").context == "kohort"
@@ -117,8 +117,8 @@ def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root:
     ClusterLock.take(place).release()
 
 
-def test_a_process_that_got_the_number_of_a_dead_one_is_not_mistaken_for_it(root: Path) -> None:
-    """As after a reboot: the record names a process that is alive, and somebody else."""
+def test_a_process_that_reuses_a_pid_is_not_mistaken_for_the_former_one(root: Path) -> None:
+    """As after a reboot: the record names an existing process, and it is another one."""
     place = cluster_directory("lab")
     with other_holds(place):
         pass
@@ -206,7 +206,7 @@ def test_one_that_kept_nothing_is_as_if_it_had_never_been(root: Path) -> None:
     assert (cluster_status(place).state, used_directories()) == (ClusterState.UNUSED, [])
 
 
-def test_a_run_knows_the_one_before(root: Path) -> None:
+def test_a_run_has_the_state_of_the_previous_one(root: Path) -> None:
     ClusterLock.take(cluster_directory("lab")).release()
     claim = ClusterLock.take(cluster_directory("lab"))
     assert claim.before is not None

@@ -1,4 +1,4 @@
-"""Ctrl-C and its like: the first one asks, the second one does not."""
+"""Ctrl-C and its like: the first one requests a stop, the second one ends at once."""
 
 import signal
 import subprocess
@@ -24,11 +24,11 @@ async def main():
 asyncio.run(main())
 """
 RECEIVING = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{STUCK}"
-"""Whatever was ignored where the tests were started."""
+"""Reset all signals that were ignored where the tests were started."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_who_asks_a_second_time_is_not_kept_waiting(number: signal.Signals) -> None:
+def test_a_second_interrupt_ends_at_once(number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-c", RECEIVING], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "runs\n"
@@ -50,7 +50,7 @@ def test_one_that_was_started_with_nohup_outlives_its_terminal() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_who_asks_before_anybody_listens_interrupts(number: signal.Signals) -> None:
+def test_a_signal_before_the_handler_is_installed_raises_keyboard_interrupt(number: signal.Signals) -> None:
     inherited = signal.signal(number, signal.SIG_DFL)  # under nohup, SIGHUP is ignored
     try:
         with pytest.raises(KeyboardInterrupt), interruptible():

@@ -1,4 +1,4 @@
-"""Stopping a cluster of another process: asked, given time, killed; and nobody else is ended in its stead."""
+"""Stopping a cluster of another process: SIGTERM, a timeout, SIGKILL; and no other process is ended in its stead."""
 
 import signal
 import subprocess

@@ -128,7 +128,7 @@ def test_the_picture_is_never_larger_than_the_screen(width: int, height: int) ->
 
 
 @pytest.mark.parametrize(
-    ("lengths", "room", "given"),
+    ("lengths", "available", "given"),
     [
         ([2, 2, 2, 2], 20, [2, 2, 2, 2]),
         ([9, 1, 1, 9], 12, [7, 1, 1, 3]),
@@ -136,12 +136,12 @@ def test_the_picture_is_never_larger_than_the_screen(width: int, height: int) ->
         ([5], 0, [0]),
     ],
 )
-def test_sections_share_the_width(lengths: list[int], room: int, given: list[int]) -> None:
-    assert shares([["x"] * each for each in lengths], room) == given
+def test_sections_share_the_width(lengths: list[int], available: int, given: list[int]) -> None:
+    assert shares([["x"] * each for each in lengths], available) == given
 
 
 def news(*states: Workload | None) -> list[str]:
-    """What is told of a Workload that goes through these states."""
+    """The text for a Workload that goes through these states."""
     reported: list[ActivityEvent] = []
     found = QueueActivity(reported.append)
     found.follow()
@@ -156,13 +156,13 @@ def test_what_happens_to_a_job_is_reported_once() -> None:
     queued = workload("a")
     admitted = workload("a", condition("QuotaReserved"), condition("Admitted"), usage={})
     looked_at = workload("a", condition("QuotaReserved"), condition("Admitted"), condition("PodsReady"), usage={})
-    evicted = workload("a", condition("Admitted", "False"), condition("Evicted", message="Preempted to make room"))
+    evicted = workload("a", condition("Admitted", "False"), condition("Evicted", message="Preempted by another one"))
     again = workload("a", condition("Admitted", seconds=5), condition("Evicted", "False"), usage={})
     finished = workload("a", condition("Admitted", seconds=5), condition("Finished", reason="Succeeded"))
     assert news(queued, admitted, looked_at, evicted, again, finished, None) == [
         "queued: queue default",
         "admitted: by ClusterQueue default",
-        "evicted: Preempted to make room",
+        "evicted: Preempted by another one",
         "admitted: by ClusterQueue default",
         "finished",
     ]

@@ -1,4 +1,4 @@
-"""Bars are exactly as long as asked, and every part that is more than nothing shows while there is room."""
+"""Bars have exactly the requested length, and every part above zero is visible while there is space."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from kohort.terminal.style import COLOURED, Role
 amounts = st.lists(st.floats(0, 1e15), max_size=5)
 
 
-def test_parts_stand_side_by_side() -> None:
+def test_parts_are_adjacent() -> None:
     parts = [BarPart(4), BarPart(2, Fill.HALF)]
     assert bar(parts, 8, 8, Screen(glyphs=UNICODE)) == "████▓▓░░"
     assert bar(parts, 8, 8, Screen(glyphs=ASCII)) == "####++.."
@@ -36,7 +36,7 @@ def test_nothing_of_nothing_is_empty() -> None:
 
 
 @given(amounts, st.floats(0, 1e15), st.integers(0, 60))
-def test_a_bar_is_as_long_as_asked(parts: list[float], scale: float, width: int) -> None:
+def test_a_bar_has_the_requested_length(parts: list[float], scale: float, width: int) -> None:
     assert len(bar([BarPart(part) for part in parts], scale, width, Screen())) == width
     assert sum(widths(parts, scale, width)) <= width
 

@@ -1,4 +1,4 @@
-"""A live view draws what is new, follows the terminal, ends by a key, and leaves the terminal as it was."""
+"""A live view draws what is new, follows the terminal's size, ends by a key, and restores the terminal."""
 
 import asyncio
 import fcntl
@@ -45,7 +45,7 @@ class PseudoTerminal:
         return seen
 
     async def _readable(self) -> None:
-        """Wait without a thread, which nobody could call back."""
+        """Wait without a thread, which could not be cancelled."""
         ready, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_reader(self.far, ready.set)
         try:

@@ -28,7 +28,7 @@ def test_on_a_terminal_they_are_wrapped_below_their_second_column() -> None:
     ]
 
 
-def test_headings_stand_out_and_text_cannot_steer_the_terminal() -> None:
+def test_headings_are_highlighted_and_control_characters_are_removed() -> None:
     assert list(sections_text([Section("A", ("b\x1b[2J",))], Screen(40, style=COLOURED))) == [
         "\x1b[1mA\x1b[0m",
         "  b?[2J",

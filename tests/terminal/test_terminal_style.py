@@ -1,4 +1,4 @@
-"""Colours show only where a person looks, and nothing that comes from a cluster can steer the terminal."""
+"""Colours are used on terminals only, and no control characters of a cluster reach the terminal."""
 
 import io
 
@@ -29,7 +29,7 @@ class FakeTerminal(io.StringIO):
 
 COLOURS = {"TERM": "xterm"}
 READABLE = 3.0
-"""The contrast that WCAG asks of what is large or has another sign beside it."""
+"""The contrast that WCAG requires for large text and for text with another sign beside it."""
 
 
 def test_a_terminal_has_colours() -> None:
@@ -37,7 +37,7 @@ def test_a_terminal_has_colours() -> None:
 
 
 @pytest.mark.parametrize("environment", [{**COLOURS, "NO_COLOR": "1"}, {"TERM": "dumb"}, {}])
-def test_who_asks_for_no_colours_gets_none(environment: dict[str, str]) -> None:
+def test_colours_are_disabled_by_environment_variables(environment: dict[str, str]) -> None:
     assert style_of(FakeTerminal(), environment) == PLAIN
 
 
@@ -111,7 +111,7 @@ def luminance(shade: int) -> float:
 
 
 @pytest.mark.parametrize("role", SHADES, ids=lambda role: role.name)
-def test_a_shade_stands_out_on_white_and_on_black(role: Role) -> None:
+def test_a_shade_has_contrast_on_white_and_on_black(role: Role) -> None:
     found = luminance(SHADES[role])
     assert (1 + 0.05) / (found + 0.05) >= READABLE
     assert (found + 0.05) / 0.05 >= READABLE
@@ -128,7 +128,7 @@ def test_a_title_is_bold_in_any_colour_of_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("variables", [{"LC_ALL": "C"}, {"LANG": "POSIX"}, {"LC_CTYPE": "C", "LANG": "de_DE.UTF-8"}])
-def test_who_asks_for_the_bare_locale_gets_letters(variables: dict[str, str]) -> None:
+def test_the_posix_locale_gets_ascii(variables: dict[str, str]) -> None:
     assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), variables) is ASCII
 
 

@@ -25,7 +25,7 @@ def test_in_a_file_everything_is_there() -> None:
     ]
 
 
-def test_on_a_narrow_terminal_the_widest_column_gives_way_first() -> None:
+def test_on_a_narrow_terminal_the_widest_column_is_shortened_first() -> None:
     assert table([NAME, COUNT, WHY], ROWS, terminal(40)) == [
         "NAME            COUNT  WHY",
         "train-llama-7b      2  insufficient quo…",
