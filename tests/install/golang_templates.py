@@ -23,7 +23,7 @@ _TOKEN = re.compile(r'"[^"]*"|[()|]|[^\s()|]+')
 
 
 class NotRenderedError(Exception):
-    """The template contains something that this renderer does not know."""
+    """The template contains something that this renderer does not support."""
 
 
 def _dig(*arguments: Json) -> Json:

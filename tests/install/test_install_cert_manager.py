@@ -102,7 +102,7 @@ def test_an_authority_that_outlives_its_certificates_signs() -> None:
     assert issuers[authority["spec"]["issuerRef"]["name"]]["spec"] == {"selfSigned": {}}
 
 
-def test_another_issuer_takes_the_place_of_ours() -> None:
+def test_another_issuer_replaces_ours() -> None:
     options = Options(issuer=Issuer("company", "ClusterIssuer"))
     assert installed(options, "Issuer") == {}
     assert list(installed(options, "Certificate")) == ["kueue-serving-cert"]
@@ -143,7 +143,7 @@ def grants(role: Json, right: RequiredPermission) -> bool:
     )
 
 
-def test_the_manager_has_the_rights_that_it_asks_for() -> None:
+def test_the_manager_has_the_permissions_that_it_needs() -> None:
     settings = OPTIONS.configuration
     kinds = resources_of(registry_of(settings, all_frameworks()))
     asked = [
@@ -201,7 +201,7 @@ def test_an_invalid_issuer_is_rejected_in_one_line(text: str, message: str) -> N
 
 
 class CertManager:
-    """Issues what the Certificate asks for, into files as kubelet mounts and replaces a Secret."""
+    """Issues what the Certificate requests, into files as kubelet mounts and replaces a Secret."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -71,5 +71,5 @@ def test_values_that_the_chart_follows_are_taken(case: str) -> None:
         ({"certManager": {"enable": True, "issuer": {"kind": "X"}}}, "$.certManager.issuer.kind"),
     ],
 )
-def test_values_that_the_chart_can_not_follow_are_refused_by_place(changes: Json, place: str) -> None:
+def test_values_without_an_effect_on_the_chart_are_rejected_by_path(changes: Json, place: str) -> None:
     assert refused(values(**changes)) == [place]

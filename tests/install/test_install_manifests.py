@@ -137,7 +137,7 @@ def test_only_the_version_that_is_stored_is_served_on_request() -> None:
     assert {each["spec"]["conversion"]["strategy"] for each in found} == {"None", "Webhook"}
 
 
-def test_a_service_monitor_comes_when_asked_for() -> None:
+def test_a_service_monitor_is_optional() -> None:
     assert named(manifests(Options(extras=frozenset({OptionalManifest.SERVICE_MONITOR}))), "ServiceMonitor")
 
 
@@ -157,7 +157,7 @@ def is_granted(right: RequiredPermission, permissions: tuple[Permission, ...]) -
     )
 
 
-def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> None:
+def test_the_roles_of_the_manager_have_all_permissions_required_at_its_start() -> None:
     configuration = Options().configuration
     kinds = resources_of(registry_of(configuration, all_frameworks()))
     wanted = [
@@ -208,7 +208,7 @@ def test_batch_admins_have_every_role_but_that_of_metrics() -> None:
     assert gathered("rbac.kueue.x-k8s.io/batch-admin") == set(roles()) - alone
 
 
-def test_no_role_for_people_writes_a_status() -> None:
+def test_no_user_role_may_write_a_status() -> None:
     """API-150."""
     for role in roles().values():
         for rule in role.get("rules", ()):
@@ -226,7 +226,7 @@ def test_no_role_for_people_writes_a_status() -> None:
         ("kueue-job-viewer-role", {"admin", "edit", "view"}),
     ],
 )
-def test_roles_of_kubernetes_include_what_kueue_gives_them(role: str, aggregated: set[str]) -> None:
+def test_roles_of_kubernetes_aggregate_those_of_kueue(role: str, aggregated: set[str]) -> None:
     prefix = "rbac.authorization.k8s.io/aggregate-to-"
     labels = roles()[role]["metadata"]["labels"]
     assert {each.removeprefix(prefix) for each in labels if each.startswith(prefix)} == aggregated

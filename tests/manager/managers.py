@@ -32,7 +32,7 @@ ANY_PORT = f"{LOOPBACK}:0"
 NAMESPACE = "kueue-system"
 NO_ELECTION = LeaderElection(leader_elect=False)
 QUICK_ELECTION = LeaderElection(retry_period="200ms")
-"""Whoever gives the lease back is followed at once; on a busy machine nobody loses it by mistake."""
+"""A released lease is taken at once; on a busy machine it is not lost by mistake."""
 SHORT_LEASE = LeaderElection(lease_duration="4s", renew_deadline="3s", retry_period="200ms")
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ async def running_plane() -> AsyncIterator[ControlPlane]:
 
 
 def webhook_url(config: Configuration) -> str:
-    """Where a manager outside the cluster answers webhooks."""
+    """The URL at which a manager outside the cluster serves webhooks."""
     return f"https://{LOOPBACK}:{config.webhook.port}"
 
 
@@ -68,7 +68,7 @@ def webhook_url(config: Configuration) -> str:
 async def running_test_manager(
     plane: ControlPlane, config: Configuration | None = None, name: str = "kohort", url: str = ""
 ) -> AsyncIterator[Manager]:
-    """A manager outside the cluster, at work or, where another one leads, warm; webhooks are called at its own URL."""
+    """A manager outside the cluster, leading or, where another one leads, as follower; webhooks use its own URL."""
     config = config or configuration()
     options = ManagerOptions(webhook_url=url or webhook_url(config), when_missing=WhenMissing.INSTALL, identity=name)
     settings = ManagerSettings(config, namespace=NAMESPACE, identity=name)
@@ -115,7 +115,7 @@ async def admitted(client: Client, name: str) -> Object:
 
 
 async def fetch(url: str, **headers: str) -> tuple[int, str]:
-    """Status and text of an answer, whoever signed the server's certificate."""
+    """Status and text of a response, without verification of the server's certificate."""
     blind = ssl.create_default_context()
     blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
     timeout = aiohttp.ClientTimeout(TIMEOUT)

@@ -40,17 +40,17 @@ def test_the_help_has_examples() -> None:
         (("--kubeconfig", "/no/such/file"), "no kubeconfig found at /no/such/file"),
         (("--config", "/no/such/file"), "/no/such/file: No such file"),
         (("--feature-gates", "NoSuchGate=true"), "NoSuchGate"),
-        (("--visibility-bind-address", "nowhere"), '--visibility-bind-address: "nowhere" is not a valid address'),
+        (("--visibility-bind-address", "invalid"), '--visibility-bind-address: "invalid" is not a valid address'),
     ],
 )
-def test_a_mistake_is_told_in_one_line(
+def test_a_mistake_is_reported_in_one_line(
     arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
         main(["manager", "--log-format", "json", *arguments])
-    told = capsys.readouterr().err
-    assert (left.value.code, told.count("\n")) == (2, 1)
-    assert why in told
+    error = capsys.readouterr().err
+    assert (left.value.code, error.count("\n")) == (2, 1)
+    assert why in error
 
 
 @pytest.mark.usefixtures("own_logging")
@@ -130,7 +130,9 @@ integrations: {frameworks: [batch/job, kubeflow.org/mpijob, jobset.x-k8s.io/jobs
 """
 
 
-async def test_it_works_by_kueues_own_file_until_it_is_told_to_stop(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_it_runs_with_the_configuration_file_of_kueue_until_it_is_stopped(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(OF_KUEUE)
     run = await start(plane, "--install-crds", "--config", str(file))
@@ -142,9 +144,9 @@ async def test_it_works_by_kueues_own_file_until_it_is_told_to_stop(plane: Contr
     await admitted(client, "w")
     run.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(60):
-        told = await run.rest()
-    assert run.process.returncode == 0, told
-    assert "Traceback" not in told
+        error = await run.rest()
+    assert run.process.returncode == 0, error
+    assert "Traceback" not in error
     lease = await client.of(Lease).get(ObjectKey(NAMESPACE, "c1f6bfd2.kueue.x-k8s.io"))
     assert lease.spec.holder_identity == "", "the next one need not wait"
 
@@ -154,24 +156,24 @@ async def test_it_can_be_stopped_while_it_waits(plane: ControlPlane) -> None:
     await run.until("waiting for CRDs")
     run.process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(60):
-        told = await run.rest()
-    assert (run.process.returncode, "Traceback" in told) == (0, False), told
+        error = await run.rest()
+    assert (run.process.returncode, "Traceback" in error) == (0, False), error
 
 
-async def test_without_definitions_it_says_what_to_run(plane: ControlPlane) -> None:
+async def test_without_definitions_it_prints_what_to_run(plane: ControlPlane) -> None:
     run = await start(plane)
-    told = await run.rest()
+    error = await run.rest()
     assert run.process.returncode == 2
-    assert "kohort: error: CRDs not found: AdmissionCheck" in told.splitlines()[-1]
+    assert "kohort: error: CRDs not found: AdmissionCheck" in error.splitlines()[-1]
 
 
-async def test_without_rights_it_says_which_are_missing(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_missing_permissions_are_listed(plane: ControlPlane, tmp_path: Path) -> None:
     await ensure_crds(plane.client("admin"), NAMESPACE, "kueue-webhook-service", WhenMissing.INSTALL)
     config = yaml.safe_load(plane.server.kubeconfig.read_text())
     config["users"][0]["user"]["as"] = "bob"
     weak = tmp_path / "weak.conf"
     weak.write_text(yaml.safe_dump(config))
     run = await start(plane, kubeconfig=weak)
-    told = await run.rest()
+    error = await run.rest()
     assert run.process.returncode == 2
-    assert "kohort: error: missing permissions: list admissionchecks.kueue.x-k8s.io" in told.splitlines()[-1]
+    assert "kohort: error: missing permissions: list admissionchecks.kueue.x-k8s.io" in error.splitlines()[-1]

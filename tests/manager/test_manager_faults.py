@@ -17,7 +17,7 @@ MOST = 3000
 """Requests of one manager."""
 
 
-async def test_every_ninth_request_fails_in_another_way() -> None:
+async def test_every_ninth_request_fails_differently() -> None:
     faults = failing_requests(dict(zip(range(0, MOST, 9), cycle(FAULTS.values()), strict=False)))
     async with running_failover_harness() as load:
         load.start("one", faults)
@@ -36,7 +36,7 @@ async def test_watches_break_off_all_the_time() -> None:
 
 
 class DeactivatingUser:
-    """A user who takes Workloads back at the very moment at which they are admitted, and gives them again later."""
+    """A user who deletes Workloads at the very moment at which they are admitted, and creates them again later."""
 
     def __init__(self, load: FailoverHarness) -> None:
         self._load = load
@@ -60,7 +60,7 @@ class DeactivatingUser:
                 await harness.merge("Workload", name, {"spec": {"active": True}})
 
 
-async def test_users_change_their_mind_right_before_an_admission() -> None:
+async def test_users_change_jobs_right_before_an_admission() -> None:
     async with running_failover_harness() as load:
         user = DeactivatingUser(load)
         load.others.append(user.give)

@@ -1,4 +1,4 @@
-"""`kohort manager` as a process whose webhook port strangers reach: its memory is bounded, and it admits nothing."""
+"""`kohort manager` as a process with a public webhook port: its memory is bounded, and it admits nothing."""
 
 import asyncio
 import json
@@ -61,16 +61,16 @@ def objects(size: int) -> bytes:
     return HEAD + b"{}," * ((size - len(HEAD) - len(TAIL)) // 3) + TAIL
 
 
-def stranger() -> ssl.SSLContext:
-    """Trusts anybody, and shows nothing."""
+def unverified_tls() -> ssl.SSLContext:
+    """Verifies no server, and has no certificate."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 
 async def post(port: int, path: str, framing: bytes, parts: list[bytes]) -> int:
-    """The status that a request gets; 0 where the connection is closed without an answer."""
-    reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=stranger())
+    """The status that a request gets; 0 where the connection is closed without a response."""
+    reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=unverified_tls())
     try:
         writer.write(b"POST %b HTTP/1.1\r\nHost: x\r\n%b\r\n\r\n" % (path.encode(), framing))
         sending = asyncio.create_task(_send(writer, parts))
@@ -98,7 +98,9 @@ def in_chunks(body: bytes) -> list[bytes]:
     return [*(b"%x\r\n%b\r\n" % (len(part), part) for part in in_pieces(body)), b"0\r\n\r\n"]
 
 
-async def test_reviews_of_strangers_use_bounded_memory_and_admit_nothing(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_reviews_of_unauthenticated_clients_use_bounded_memory_and_admit_nothing(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
     authorities = tmp_path / "clients.crt"
     authorities.write_bytes(CertificateAuthority.create(datetime.now(UTC)).pem)
     large, allowed = objects(SENT), objects(SENT // 8)

@@ -65,7 +65,7 @@ async def test_a_job_is_suspended_queued_admitted_and_started() -> None:
         assert await suspended(plane, "second")
 
 
-async def test_a_job_without_a_queue_is_nobody_elses_concern() -> None:
+async def test_a_job_without_a_queue_is_not_managed() -> None:
     async with running_plane() as plane, running_test_manager(plane):
         found = await submit(plane.client("user"), job("free"))
         assert not found["spec"].get("suspend")

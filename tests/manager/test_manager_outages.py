@@ -1,4 +1,4 @@
-"""When its API server goes away a manager waits, says so, and goes on; and it can be stopped meanwhile."""
+"""When its API server is unavailable a manager waits, logs that, and continues; and it can be stopped meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ class RemoteManager:
     transport: FaultInjectingTransport
 
     async def ready(self) -> int:
-        """What `/readyz` answers."""
+        """The response of `/readyz`."""
         return (await fetch(f"http://{self.manager.addresses['health']}/readyz"))[0]
 
 
@@ -58,7 +58,7 @@ async def an_outpost(config: Configuration) -> AsyncIterator[RemoteManager]:
             yield RemoteManager(plane, manager, transport)
 
 
-async def test_it_goes_on_when_the_server_is_back() -> None:
+async def test_it_continues_when_the_server_is_back() -> None:
     async with an_outpost(configuration(SHORT_LEASE)) as outpost:
         client = outpost.plane.client("user")
         await create(client, make_resource_flavor(), make_cluster_queue("q", "9"), make_local_queue("lq", "q"))

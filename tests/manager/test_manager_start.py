@@ -1,4 +1,4 @@
-"""What keeps a manager from starting is told in one line, with the remedy; what it waits for is waited for."""
+"""What prevents a start is reported in one line, with the remedy; what a manager can wait for is waited for."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ def client_of(cluster: InMemoryApiServer, user: User = ADMIN) -> Client:
     return Client(cluster.core.transport(user), cluster.clock)
 
 
-async def test_missing_definitions_are_told_with_what_to_run() -> None:
+async def test_missing_definitions_are_reported_with_what_to_run() -> None:
     async with running_apiserver() as cluster:
         with pytest.raises(
             StartError, match=r"not found: AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"
@@ -36,7 +36,7 @@ async def test_missing_definitions_are_told_with_what_to_run() -> None:
             await ensure_crds(client_of(cluster), "kueue-system", SERVICE, WhenMissing.FAIL)
 
 
-async def test_missing_definitions_are_created_where_that_is_asked_for() -> None:
+async def test_missing_definitions_are_created_on_request() -> None:
     async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         client = client_of(cluster)
         starting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.INSTALL))
@@ -58,7 +58,7 @@ async def test_the_namespace_is_created_also_where_the_definitions_are_there() -
             assert (await cluster.get(f"/api/v1/namespaces/{namespace}"))["metadata"]["name"] == namespace
 
 
-async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_permission_to_create_a_namespace_it_continues(caplog: pytest.LogCaptureFixture) -> None:
     """The namespace may be there, and only an administrator may create one."""
     async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         installing = asyncio.create_task(ensure_crds(client_of(cluster), "one", SERVICE, WhenMissing.INSTALL))
@@ -70,7 +70,7 @@ async def test_without_the_right_to_create_a_namespace_it_goes_on(caplog: pytest
     assert warning.startswith("creating namespace failed: ")
 
 
-async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
+async def test_missing_definitions_are_waited_for_on_request() -> None:
     async with running_apiserver() as cluster, asyncio.timeout(TIMEOUT):
         client = client_of(cluster)
         waiting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.WAIT))
@@ -83,14 +83,14 @@ async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> N
             await cluster.clock.advance(1.0)
 
 
-async def test_missing_rights_are_told_by_verb_and_resource() -> None:
+async def test_missing_permissions_are_reported_by_verb_and_resource() -> None:
     async with running_apiserver() as cluster:
         bob = client_of(cluster, User("bob", (AUTHENTICATED,)))
         with pytest.raises(
             StartError, match=r"missing permissions: list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
-        ) as told:
+        ) as caught:
             await check_permissions(bob, startup_permissions(ManagerSettings(default_configuration())))
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(caught.value)
         with pytest.raises(StartError, match=r"^missing permissions: patch workloads/status.kueue.x-k8s.io: "):
             await check_permissions(bob, [RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status")])
         with pytest.raises(StartError, match=r"missing permissions: get secrets in namespace kueue-system: "):
@@ -102,7 +102,7 @@ async def test_an_administrator_has_every_right() -> None:
         await check_permissions(client_of(cluster), startup_permissions(ManagerSettings(default_configuration())))
 
 
-async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:
+async def test_inconsistent_lease_durations_are_reported_by_field() -> None:
     async with running_apiserver() as cluster:
         odd = msgspec.structs.replace(QUICK_ELECTION, renew_deadline="1h")
         with pytest.raises(StartError, match="leaderElection: lease times must satisfy duration > renew deadline"):
@@ -124,7 +124,7 @@ def test_lines_for_machines(logs: io.StringIO) -> None:
     assert line["ts"].endswith("Z")
 
 
-def test_lines_for_people(logs: io.StringIO) -> None:
+def test_a_multi_line_message_is_one_line_on_the_console(logs: io.StringIO) -> None:
     configure_logging(LogFormat.CONSOLE, 1, logs)
     logging.getLogger("kohort.manager").debug("two\nlines")
     assert logs.getvalue().endswith(" DEBUG   manager: two lines\n")

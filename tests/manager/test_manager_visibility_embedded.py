@@ -1,4 +1,4 @@
-"""The visibility API behind the embedded server: by aggregation, to those whom that server's RBAC lets (API-99…104)."""
+"""The visibility API behind the embedded server: by aggregation, for users with RBAC permission (API-99…104)."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ WAIT = 60.0
 
 
 async def ask(plane: ControlPlane, user: User, path: str, body: Object | None = None) -> tuple[int, Object]:
-    """Status and body of an answer; a body creates."""
+    """Status and body of a response; a body creates."""
     data = b"" if body is None else msgspec.json.encode(body)
     request = Request("POST" if data else "GET", path, (), {"Content-Type": "application/json"}, data)
     response = await plane.server.core.transport(user).send(request, WAIT)
@@ -34,7 +34,7 @@ def service() -> Object:
 
 
 def endpoints(port: int) -> Object:
-    """What stands behind the service: a port of this machine."""
+    """What serves the Service: a port of this machine."""
     labels = {"kubernetes.io/service-name": "kueue-visibility-server"}
     return {
         "apiVersion": "discovery.k8s.io/v1",
@@ -63,8 +63,8 @@ async def register(plane: ControlPlane, port: int) -> None:
         (f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices", endpoints(port)),
         ("/apis/apiregistration.k8s.io/v1/apiservices", api_service()),
     ):
-        status, said = await ask(plane, ADMIN, path, body)
-        assert status == 201, said
+        status, body_text = await ask(plane, ADMIN, path, body)
+        assert status == 201, body_text
 
 
 async def let_ann_look(plane: ControlPlane) -> None:
@@ -81,8 +81,8 @@ async def let_ann_look(plane: ControlPlane) -> None:
         assert (await ask(plane, ADMIN, f"/apis/{RBAC}/v1/{plural}", body))[0] == 201
 
 
-async def test_who_waits_is_told_to_those_who_may_ask() -> None:
-    """API-99…104: as the user that the embedded server says is asking."""
+async def test_pending_workloads_are_listed_for_permitted_users() -> None:
+    """API-99…104: as the user that the embedded server authenticated."""
     async with running_plane() as plane, running_test_manager(plane) as manager:
         await register(plane, manager.addresses["visibility"].port)
         client = plane.client("user")
@@ -99,10 +99,10 @@ async def test_who_waits_is_told_to_those_who_may_ask() -> None:
         assert (await ask(plane, ANN, PENDING))[0] == 200
 
 
-async def test_headers_are_believed_from_the_embedded_server_alone() -> None:
-    """API-104: nobody becomes an administrator by saying so."""
+async def test_headers_are_trusted_from_the_embedded_server_only() -> None:
+    """API-104: headers of a client do not make it an administrator."""
     async with running_plane() as plane, running_test_manager(plane) as manager:
         await register(plane, manager.addresses["visibility"].port)
         url = f"https://{LOOPBACK}:{manager.addresses['visibility'].port}{PENDING}"
-        said = {"X-Remote-User": "admin", "X-Remote-Group": MASTERS}
-        assert (await fetch(url, **said))[0] == 401
+        body_text = {"X-Remote-User": "admin", "X-Remote-Group": MASTERS}
+        assert (await fetch(url, **body_text))[0] == 401

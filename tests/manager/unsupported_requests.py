@@ -24,7 +24,7 @@ CHECKS = Resource("kueue.x-k8s.io", "v1beta2", "AdmissionCheck", "admissioncheck
 
 
 class WarningRecorder:
-    """A client, and the warnings that its requests were answered with."""
+    """A client, and the warnings in the responses to its requests."""
 
     def __init__(self, client: Client) -> None:
         self.texts: list[str] = []
@@ -67,7 +67,7 @@ def kueue(resource: Resource, name: str, **spec: Any) -> Object:
 
 
 async def called_webhooks(client: Client) -> None:
-    """Return once the API server calls the webhook of every kind that is used here; it learns of them by and by."""
+    """Return once the API server calls the webhook of every kind that is used here; it loads them with a delay."""
     user, dry_run = WarningRecorder(client), WriteOptions(dry_run=True)
     requests = [
         (CHECKS, kueue(CHECKS, "probe", controllerName="kueue.x-k8s.io/multikueue")),

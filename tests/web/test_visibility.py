@@ -1,4 +1,4 @@
-"""The visibility API answers as a real Kueue did, in order, and only to those who may ask (API-99…104)."""
+"""The visibility API returns what a real Kueue does, in order, and only to permitted users (API-99…104)."""
 
 import json
 from pathlib import Path
@@ -24,20 +24,20 @@ M12 = next(case for case in GOLDEN if case["id"] == "M12")
 ROOT = "/apis/visibility.kueue.x-k8s.io"
 
 
-class Asked(list[AccessAttributes]):
-    """Notes what everybody wants, and lets all pass."""
+class RecordingReviewer(list[AccessAttributes]):
+    """Records all requested permissions, and grants them."""
 
     async def admit(self, _: Any, act: AccessAttributes) -> None:
         self.append(act)
 
 
-def client_of(engine: Engine, asked: Asked | None = None, *, ready: bool = True) -> TestClient[Any, Any]:
-    door = Asked() if asked is None else asked
-    return TestClient(TestServer(visibility_app(lambda: engine if ready else None, door.admit)))
+def client_of(engine: Engine, reviewed: RecordingReviewer | None = None, *, ready: bool = True) -> TestClient[Any, Any]:
+    reviewer = RecordingReviewer() if reviewed is None else reviewed
+    return TestClient(TestServer(visibility_app(lambda: engine if ready else None, reviewer.admit)))
 
 
 @pytest.fixture
-def at_work() -> EngineFixture:
+def engine_fixture() -> EngineFixture:
     """What the recorded scenario found: its flavor, its namespace, and two queues of earlier ones."""
     subject = EngineFixture()
     subject.namespace("verify")
@@ -56,13 +56,13 @@ def masked(value: Any) -> Any:
     return [masked(each) for each in value] if isinstance(value, list) else value
 
 
-async def test_a_recorded_conversation_with_a_real_kueue(at_work: EngineFixture) -> None:
-    async with client_of(at_work.engine) as client:
+async def test_a_recorded_conversation_with_a_real_kueue(engine_fixture: EngineFixture) -> None:
+    async with client_of(engine_fixture.engine) as client:
         for step in M12["steps"]:
             if step["op"] == "create":
-                at_work.put(step["object"])
+                engine_fixture.put(step["object"])
             elif step["op"] == "patch":
-                at_work.patch_spec(step["kind"], step["name"], **step["patch"]["spec"])
+                engine_fixture.patch_spec(step["kind"], step["name"], **step["patch"]["spec"])
             elif step["op"] == "visibility":
                 query = {key: str(value) for key, value in step.get("params", {}).items()}
                 answer = await client.get(step["path"], params=query)
@@ -76,13 +76,13 @@ async def test_a_recorded_conversation_with_a_real_kueue(at_work: EngineFixture)
                     assert body.get("details") == expected["details"]
 
 
-async def test_what_is_asked_for_is_asked_of_the_gate(at_work: EngineFixture) -> None:
-    asked = Asked()
-    async with client_of(at_work.engine, asked) as client:
+async def test_requests_are_authorized_by_the_gate(engine_fixture: EngineFixture) -> None:
+    reviewed = RecordingReviewer()
+    async with client_of(engine_fixture.engine, reviewed) as client:
         await client.get(f"{ROOT}/v1beta1/namespaces/verify/localqueues/m10r/pendingworkloads")
         await client.get("/apis")
     place = 'in API group "visibility.kueue.x-k8s.io" in the namespace "verify"'
-    assert list(map(str, asked)) == [f'get resource "localqueues/pendingworkloads" {place}', 'get path "/apis"']
+    assert list(map(str, reviewed)) == [f'get resource "localqueues/pendingworkloads" {place}', 'get path "/apis"']
 
 
 async def test_a_page_of_any_length_arrives_whole() -> None:
@@ -106,15 +106,17 @@ async def test_a_page_of_any_length_arrives_whole() -> None:
     ]
 
 
-async def test_an_item_has_the_reason_for_which_it_waits(at_work: EngineFixture) -> None:
+async def test_an_item_has_the_reason_for_which_it_waits(engine_fixture: EngineFixture) -> None:
     """TAS-116: in annotations, since the schema is Kueue's."""
     message = 'couldn\'t assign flavors to pod set main: topology "dc" allows to fit only 7 out of 8 pod(s)'
     condition = {"type": "QuotaReserved", "status": "False", "reason": "TopologyPlacementFailed", "message": message}
     waiting = make_workload("w", "lq", namespace="verify")
-    at_work.put(make_cluster_queue("q", "0", "lf", stopPolicy="Hold"))
-    at_work.put(make_local_queue("lq", "q", "verify"))
-    at_work.put({**waiting, "status": {"conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
-    async with client_of(at_work.engine) as client:
+    engine_fixture.put(make_cluster_queue("q", "0", "lf", stopPolicy="Hold"))
+    engine_fixture.put(make_local_queue("lq", "q", "verify"))
+    engine_fixture.put(
+        {**waiting, "status": {"conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+    )
+    async with client_of(engine_fixture.engine) as client:
         for path in ("clusterqueues/q", "namespaces/verify/localqueues/lq"):
             answer = await client.get(f"{ROOT}/v1beta2/{path}/pendingworkloads")
             (item,) = (await answer.json())["items"]
@@ -122,14 +124,14 @@ async def test_an_item_has_the_reason_for_which_it_waits(at_work: EngineFixture)
             assert item["metadata"]["annotations"] == expected
 
 
-async def test_nothing_is_said_while_caches_are_not_live(at_work: EngineFixture) -> None:
-    async with client_of(at_work.engine, ready=False) as client:
+async def test_nothing_is_served_before_caches_are_synced(engine_fixture: EngineFixture) -> None:
+    async with client_of(engine_fixture.engine, ready=False) as client:
         answer = await client.get(f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads")
         assert (answer.status, (await answer.json())["reason"]) == (503, "ServiceUnavailable")
 
 
-async def test_discovery_in_both_forms(at_work: EngineFixture) -> None:
-    async with client_of(at_work.engine) as client:
+async def test_discovery_in_both_forms(engine_fixture: EngineFixture) -> None:
+    async with client_of(engine_fixture.engine) as client:
         groups = await (await client.get("/apis")).json()
         assert groups["groups"][0]["preferredVersion"]["version"] == "v1beta2"
         accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -147,17 +149,17 @@ async def test_discovery_in_both_forms(at_work: EngineFixture) -> None:
     [("POST", f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads", 405), ("GET", f"{ROOT}/v1beta2/nodes", 404)],
 )
 async def test_what_is_not_served_is_refused_in_kubernetes_shape(
-    at_work: EngineFixture, method: str, path: str, code: int
+    engine_fixture: EngineFixture, method: str, path: str, code: int
 ) -> None:
-    async with client_of(at_work.engine) as client:
+    async with client_of(engine_fixture.engine) as client:
         answer = await client.request(method, path)
         assert (answer.status, (await answer.json())["kind"]) == (code, "Status")
 
 
-def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: EngineFixture) -> None:
-    at_work.put(make_workload("lost", "nobody-made-it", namespace="verify"))
-    with pytest.raises(StatusError, match=r'localqueue.visibility.kueue.x-k8s.io "nobody-made-it" not found'):
-        in_local_queue(at_work.engine, ObjectKey("verify", "nobody-made-it"), Window())
+def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(engine_fixture: EngineFixture) -> None:
+    engine_fixture.put(make_workload("lost", "missing", namespace="verify"))
+    with pytest.raises(StatusError, match=r'localqueue.visibility.kueue.x-k8s.io "missing" not found'):
+        in_local_queue(engine_fixture.engine, ObjectKey("verify", "missing"), Window())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who asks is believed only where he proves it, and may do only what the API server lets him (API-104, API-143)."""
+"""A user is authenticated only by proof, and may do only what the API server permits (API-104, API-143)."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -92,11 +92,11 @@ async def status_of(url: str, tls: ssl.SSLContext, headers: dict[str, str]) -> i
         return answer.status
 
 
-class World:
-    """A front proxy's authority, one for serving, and a stranger's."""
+class AccessFixture:
+    """A front proxy's authority, one for serving, and an unrelated one."""
 
     def __init__(self) -> None:
-        self.serving, self.proxies, self.strangers = (CertificateAuthority.create(NOW) for _ in range(3))
+        self.serving, self.proxies, self.others = (CertificateAuthority.create(NOW) for _ in range(3))
         self.proxy = FrontProxyVerifier((self.proxies.pair.certificate,), ("front-proxy",))
 
     def server(self, *more: CertificateAuthority) -> ssl.SSLContext:
@@ -110,29 +110,29 @@ class World:
 
 
 async def test_the_proxys_headers_count_behind_its_certificate(cluster: InMemoryApiServer) -> None:
-    world = World()
-    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), world.server()) as url:
-        proxy = world.client(world.proxies, "front-proxy")
+    access = AccessFixture()
+    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: access.proxy), access.server()) as url:
+        proxy = access.client(access.proxies, "front-proxy")
         assert await status_of(url, proxy, ANN) == 200
         assert await status_of(url, proxy, {"X-Remote-User": "bob"}) == 403
         assert await status_of(url, proxy, {}) == 401
 
 
 async def test_headers_without_the_proxys_certificate_are_nothing(cluster: InMemoryApiServer) -> None:
-    world = World()
-    nothing = ssl.create_default_context(cadata=world.serving.pem.decode())
-    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), world.server()) as url:
+    access = AccessFixture()
+    nothing = ssl.create_default_context(cadata=access.serving.pem.decode())
+    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: access.proxy), access.server()) as url:
         assert await status_of(url, nothing, ANN) == 401
-        assert await status_of(url, world.client(world.proxies, "somebody-else"), ANN) == 401
+        assert await status_of(url, access.client(access.proxies, "somebody-else"), ANN) == 401
         with pytest.raises((aiohttp.ClientError, ConnectionError)):
-            await status_of(url, world.client(world.strangers, "front-proxy"), ANN)
+            await status_of(url, access.client(access.others, "front-proxy"), ANN)
 
 
 async def test_an_authority_that_was_withdrawn_counts_no_longer(cluster: InMemoryApiServer) -> None:
-    world = World()
-    server = world.server(world.strangers)
-    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), server) as url:
-        assert await status_of(url, world.client(world.strangers, "front-proxy"), ANN) == 401
+    access = AccessFixture()
+    server = access.server(access.others)
+    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: access.proxy), server) as url:
+        assert await status_of(url, access.client(access.others, "front-proxy"), ANN) == 401
 
 
 async def test_a_bearer_token_is_reviewed(cluster: InMemoryApiServer) -> None:
@@ -148,7 +148,7 @@ async def test_a_bearer_token_is_reviewed(cluster: InMemoryApiServer) -> None:
         assert (await client.get("/metrics")).status == 401
 
 
-async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> None:
+async def test_a_page_without_a_gate_is_served_to_everyone_and_completely() -> None:
     registry = MetricsRegistry()
     gauge = registry.gauge("waiting", "Who waits.", "queue")
     for number in range(20_000):
@@ -158,12 +158,12 @@ async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> Non
         assert (answer.status, await answer.read()) == (200, registry.render())
 
 
-async def test_answers_are_kept_for_seconds_and_not_too_many(cluster: InMemoryApiServer) -> None:
+async def test_responses_are_cached_for_seconds_in_a_bounded_number(cluster: InMemoryApiServer) -> None:
     subject = reviews(cluster)
     ann = AuthenticatedUser("ann")
     assert await subject.allows(ann, RIGHT)
     await cluster.request("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/b")
-    assert await subject.allows(ann, RIGHT), "still what was said a moment ago"
+    assert await subject.allows(ann, RIGHT), "still the cached response"
     await cluster.clock.advance(CACHE_SECONDS)
     assert not await subject.allows(ann, RIGHT)
     for number in range(MAX_CACHED + 5):
@@ -189,6 +189,6 @@ def test_the_config_map_of_the_api_server() -> None:
             front_proxy(broken)
 
 
-def test_nobody_is_trusted_without_a_proxy() -> None:
+def test_no_header_is_trusted_without_a_proxy() -> None:
     certificate = CertificateAuthority.create(NOW).issue_client("front-proxy", (), NOW).certificate
     assert not NO_PROXY.trusts(certificate.public_bytes(Encoding.DER))

@@ -1,4 +1,4 @@
-"""Where servers listen, and what they say of their health."""
+"""Addresses of servers, and their health endpoints."""
 
 import asyncio
 from functools import partial
@@ -29,12 +29,12 @@ def test_addresses_are_written_as_go_writes_them(text: str, expected: BindAddres
 
 
 @pytest.mark.parametrize("text", ["8443", "host", ":x", ":99999", ":²"])
-def test_an_address_that_is_none_is_told_by_field(text: str) -> None:
+def test_an_invalid_address_is_reported_by_field(text: str) -> None:
     with pytest.raises(AddressError, match=r"metrics.bindAddress: .* is not a valid address: use host:port"):
         BindAddress.parse(text, "metrics.bindAddress")
 
 
-async def test_a_port_that_is_taken_is_told_in_one_line() -> None:
+async def test_a_port_in_use_is_reported_in_one_line() -> None:
     app = health_app("healthz", "readyz", {})
     async with listening(app, BindAddress("127.0.0.1", 0), "health") as taken:
         with pytest.raises(AddressError, match=rf"health: cannot listen on 127.0.0.1:{taken.port}: "):
@@ -42,7 +42,7 @@ async def test_a_port_that_is_taken_is_told_in_one_line() -> None:
                 pass
 
 
-async def test_ready_is_who_passes_every_check() -> None:
+async def test_ready_when_every_check_passes() -> None:
     wrong = {"caches": "Workload is stale", "certificate": ""}
     app = health_app("alive", "ready", {name: partial(wrong.__getitem__, name) for name in wrong})
     async with TestClient(TestServer(app)) as client:
@@ -56,7 +56,7 @@ async def test_ready_is_who_passes_every_check() -> None:
         assert "[+]caches ok" in await (await client.get("/readyz?verbose")).text()
 
 
-async def test_a_reader_who_goes_away_is_nobodys_fault(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reader_that_disconnects_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
     registry = MetricsRegistry()
     gauge = registry.gauge("waiting", "Who waits.", "queue")
     for number in range(300):

@@ -1,4 +1,4 @@
-"""The rights that a manager asks for at its start are those that `kohort install` grants (API-151)."""
+"""The permissions that a manager requires at its start are those that `kohort install` grants (API-151)."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ def grants(permission: Permission, right: RequiredPermission) -> bool:
 
 
 @pytest.mark.parametrize("right", dict.fromkeys(asked()), ids=str)
-def test_a_right_that_is_asked_for_is_granted(right: RequiredPermission) -> None:
+def test_a_required_permission_is_granted(right: RequiredPermission) -> None:
     everywhere = any(grants(permission, right) for permission in MANAGER)
     at_home = right.namespace == HOME and any(grants(permission, right) for permission in IN_OWN_NAMESPACE)
     assert everywhere or at_home

@@ -52,7 +52,7 @@ async def token(plane: ControlPlane, account: str, *rules: Object) -> str:
     return str(json.loads(body)["status"]["token"])
 
 
-async def test_a_workload_is_admitted_and_what_the_manager_serves_tells_of_it() -> None:
+async def test_a_workload_is_admitted_and_shown_by_all_endpoints_of_the_manager() -> None:
     async with running_plane() as plane, running_test_manager(plane) as manager:
         client = plane.client("user")
         await create(client, make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q"))
@@ -97,7 +97,7 @@ async def the_visibility_api_shows_who_waits(plane: ControlPlane, manager: Manag
     assert (await fetch(f"{base}/{path}", **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}))[0] == 401
 
 
-async def test_when_the_leader_leaves_another_one_goes_on() -> None:
+async def test_when_the_leader_stops_another_one_continues() -> None:
     async with running_plane() as plane:
         client = plane.client("user")
         stays = configuration(QUICK_ELECTION)
@@ -111,7 +111,7 @@ async def test_when_the_leader_leaves_another_one_goes_on() -> None:
                 assert sorted(await roles(first, second)) == ["follower", "leader"]
                 assert leader.leadership.role() == "leader"
                 for each in (first, second):
-                    assert each.synced_engine() is not None, "a follower too can say who waits (API-99)"
+                    assert each.synced_engine() is not None, "a follower lists pending workloads too (API-99)"
             assert not first.leadership.leads()
             await create(client, make_workload("after", "lq"))
             await admitted(client, "after")
@@ -146,7 +146,7 @@ async def who_leads(*managers: Manager) -> Manager:
     return waiting[done.pop()]
 
 
-async def test_a_replica_that_follows_tells_of_queues_too() -> None:
+async def test_a_follower_serves_queues_too() -> None:
     async with running_plane() as plane:
         config = configuration(QUICK_ELECTION)
         other = running_test_manager(plane, configuration(QUICK_ELECTION), "two", webhook_url(config))
@@ -161,11 +161,11 @@ async def test_a_replica_that_follows_tells_of_queues_too() -> None:
 
 
 async def page_of(manager: Manager) -> str:
-    """What Prometheus would be told of queues."""
+    """The metrics of queues."""
     return manager.context.metrics.registry.render().decode() if manager.context is not None else ""
 
 
-async def test_a_taken_port_is_told_in_one_line() -> None:
+async def test_a_port_in_use_is_reported_in_one_line() -> None:
     async with running_plane() as plane, running_test_manager(plane) as manager:
         config = configuration()
         taken = str(manager.addresses["health"])
