@@ -24,19 +24,19 @@ PACKAGES = {
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
 }
 _BUILT_AS = {"etcd": "server"}
-"""Where Go names a program otherwise than people do."""
+"""Where Go's name for an architecture is not the usual one."""
 _VERSION_PACKAGES = ("k8s.io/client-go/pkg/version", "k8s.io/component-base/version")
 _PROGRESS_SECONDS = 15
 _LAST_LINES = 20
 
 
 class BuildError(Exception):
-    """The programs can't be built here; the text says why."""
+    """The programs can't be built here; the text has the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What `go.mod` asks for."""
+    """The version that `go.mod` requires."""
 
     kubernetes: str
     etcd: str
@@ -61,7 +61,7 @@ def _required(module: str, text: str) -> str:
 
 
 def built() -> Path:
-    """The folder of the programs; says how to make them where they are missing."""
+    """The folder of the programs; raises with the command that builds them where they are missing."""
     folder = versions().folder
     if not folder.is_dir():
         raise BuildError(f"{folder} is missing: run `make cluster-binaries` (needs Go)")
@@ -69,7 +69,7 @@ def built() -> Path:
 
 
 def build() -> Path:
-    """Make the programs unless they are there, telling about progress on the way."""
+    """Build the programs unless they exist, and report progress."""
     wanted = versions()
     if wanted.folder.is_dir():
         return wanted.folder
@@ -100,7 +100,7 @@ def _compile(folder: Path, wanted: Versions) -> None:
 
 
 def _link_flags(wanted: Versions) -> str:
-    """Without symbols, and with the version that a server tells its clients."""
+    """Without symbols, and with the version that a server reports."""
     major, minor, _ = wanted.kubernetes.removeprefix("v").split(".", 2)
     values = {"gitVersion": wanted.kubernetes, "gitMajor": major, "gitMinor": minor}
     named = [f"-X {package}.{name}={value}" for package in _VERSION_PACKAGES for name, value in values.items()]
@@ -108,7 +108,7 @@ def _link_flags(wanted: Versions) -> str:
 
 
 def _printed(process: subprocess.Popen[str]) -> Iterator[str]:
-    """What Go says, line by line, with a word to the reader now and then."""
+    """The output of Go, line by line, with a progress message now and then."""
     assert process.stderr is not None
     started = printed = time.monotonic()
     downloads = packages = 0

@@ -13,7 +13,7 @@ CONTROLLER_MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
 FRONT_PROXY = "front-proxy-client"
 NODE_CLIENT = "kube-apiserver-kubelet-client"
-"""As whom the API server asks nodes for logs."""
+"""The user as which the API server requests logs from nodes."""
 
 _SERVER_NAMES = (LOOPBACK, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
@@ -37,12 +37,12 @@ class ClusterFiles:
 
     @property
     def logs(self) -> Path:
-        """What the programs say."""
+        """The output of the programs."""
         return self.folder / "logs"
 
     @property
     def etcd_socket(self) -> Path:
-        """A socket in our own folder: nobody else reaches it, so it needs neither port nor certificate."""
+        """A socket in our own folder: no other user can reach it, so it needs neither port nor certificate."""
         return self.folder / "etcd.sock"
 
     def access(self, user: str, groups: tuple[str, ...] = ()) -> Access:

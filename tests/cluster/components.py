@@ -17,7 +17,7 @@ def command(program: Path, flags: Flags) -> list[str]:
 
 
 def etcd(site: ClusterFiles) -> Flags:
-    """One member that trusts the memory of this machine: nothing has to survive."""
+    """One member with its data in memory: nothing has to survive."""
     client, server = f"unix://{site.etcd_socket}", f"unix://{site.folder / 'etcd-peer.sock'}"
     return {
         "name": "kohort-test",
@@ -33,7 +33,7 @@ def etcd(site: ClusterFiles) -> Flags:
 
 
 def api_server(site: ClusterFiles) -> Flags:
-    """TLS, client certificates, service account tokens, RBAC, and the trust that aggregated servers ask for."""
+    """TLS, client certificates, service account tokens, RBAC, and the authentication of aggregated servers."""
     return {
         "etcd-servers": f"unix://{site.etcd_socket}",
         **_serving(site, site.ports.api_server),
@@ -88,7 +88,7 @@ def _serving(site: ClusterFiles, port: int) -> Flags:
 
 
 def _client(kubeconfig: Path) -> Flags:
-    """One instance needs no election; asking the API server who may read metrics is left on."""
+    """One instance needs no election; authorization of the metrics endpoint by the API server stays on."""
     return {
         "kubeconfig": kubeconfig,
         "authentication-kubeconfig": kubeconfig,

@@ -1,6 +1,6 @@
 """A whole control plane on loopback: etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
 
-It lives in one folder of its own; stopping it removes the folder, or all of it but the logs.
+Its files are in one folder of its own; stopping it removes the folder, or all of it but the logs.
 """
 
 import http.client
@@ -27,7 +27,7 @@ START_SECONDS = 120
 
 
 class ControlPlane:
-    """Running from `with` to its end; the folder goes too, unless `keep_logs` was called."""
+    """Runs it until the context exits; the folder is removed too, unless `keep_logs` was called."""
 
     def __init__(self, *controllers: str) -> None:
         """With these controllers of kube-controller-manager's, named as its flag names them; its usual ones if none."""
@@ -71,15 +71,15 @@ class ControlPlane:
 
     @cached_property
     def admin(self) -> Access:
-        """A user who may do everything."""
+        """A user with all permissions."""
         return self.user(ADMIN, ADMINS)
 
     def user(self, name: str, *groups: str) -> Access:
-        """A user who may do what RBAC grants the name and the groups; nobody needs to know the name beforehand."""
+        """A user with the permissions that RBAC grants to the name and the groups; the name need not be registered."""
         return self._site.access(name, groups)
 
     def keep_logs(self) -> None:
-        """Leave the logs where they are when the cluster goes."""
+        """Leave the logs in place when the cluster is removed."""
         self._keeps_logs = True
 
     def _start(self) -> None:
@@ -113,7 +113,7 @@ class ControlPlane:
         return child
 
     def _is_ready(self, port: int) -> bool:
-        """Whether the program on this port says so itself."""
+        """Whether the program on this port reports so itself."""
         return self._answers(replace(self.admin, address=f"{LOOPBACK}:{port}"), "/readyz")
 
     def _has_service_account(self) -> bool:
@@ -141,7 +141,7 @@ class ControlPlane:
 
 
 class ControlPlaneWithoutScheduler(ControlPlane):
-    """The same for tests in which nobody, or somebody else, places pods."""
+    """The same for tests in which no scheduler, or another one, places pods."""
 
     def _start(self) -> None:
         self._start_server()

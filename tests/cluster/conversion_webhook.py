@@ -1,6 +1,6 @@
 """A conversion webhook on our conversion functions, so that an API server can serve both versions of our kinds.
 
-A stand-in: it knows ConversionReview and nothing else, until the webhook server of the manager takes its place here.
+A fake: it serves ConversionReview and nothing else, until the webhook server of the manager replaces it here.
 """
 
 import json
@@ -57,11 +57,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """The API server logs what it asks."""
+        """The API server logs its requests."""
 
 
 def converted(request: Json) -> Json:
-    """The answer to the request of a ConversionReview."""
+    """The response to the request of a ConversionReview."""
     try:
         objects = [convert(each, request["desiredAPIVersion"]) for each in request["objects"]]
     except (ConversionError, DecodeError) as error:

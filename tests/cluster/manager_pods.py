@@ -1,7 +1,7 @@
 """The pod of a manager's Deployment, run as a process of this machine.
 
-It has what kubelet would give it (Configuration, token, mounted Secret) and stands behind its Services. Only the ports
-are others than the Configuration says, since processes share those of a machine.
+It has what kubelet would provide (Configuration, token, mounted Secret) and serves its Services. Only the ports
+differ from the Configuration, since processes share those of a machine.
 """
 
 import base64
@@ -44,7 +44,7 @@ KOHORT: Final = ManagerProgram("kohort", (PROGRAM, "manager"))
 
 
 class ManagerPod:
-    """One replica, started and stopped as its Deployment comes and goes."""
+    """One replica, started and stopped with its Deployment."""
 
     def __init__(self, plane: ControlPlaneWithServices, folder: Path) -> None:
         self._plane = plane

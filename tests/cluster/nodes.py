@@ -40,7 +40,7 @@ async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncI
 
 
 def child_node(cluster: ControlPlane, log: Path, *options: str) -> ChildProcess:
-    """A simulated node in a process of its own; whoever asks for it stops it."""
+    """A simulated node in a process of its own; the caller stops it."""
     place = f"--kubeconfig={cluster.kubeconfig}"
     command: list[str | Path] = [PROGRAM, "node", place, "--capacity=cpu=32,memory=64Gi", *options]
     child = ChildProcess.start("kohort node", command, log)

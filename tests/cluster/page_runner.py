@@ -36,8 +36,10 @@ class ClusterPageRunner:
         )
         place = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"
         assert done.returncode == 0, f"{place}\n{done.stdout}"
-        expected = "\n".join(command.says)
-        assert not expected or matches_page(done.stdout, command.says), f"{place}\n{done.stdout}\nand not:\n{expected}"
+        expected = "\n".join(command.expected_lines)
+        assert not expected or matches_page(done.stdout, command.expected_lines), (
+            f"{place}\n{done.stdout}\nand not:\n{expected}"
+        )
 
     def _environment(self) -> dict[str, str]:
         tools = [Path(sys.executable).parent, self.plane.kubectl.parent, "/usr/bin", "/bin"]

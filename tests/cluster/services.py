@@ -1,7 +1,7 @@
 """Services without kube-proxy: the API server connects through a proxy to the port of a process on this machine.
 
-kube-apiserver is told so by its egress selector, which speaks HTTP CONNECT on a socket. Webhooks, conversion and
-aggregated APIs are then reached by their Services, as manifests say, and nothing in these has to be changed for a test.
+kube-apiserver is configured so by its egress selector, which uses HTTP CONNECT on a socket. Webhooks, conversion and
+aggregated APIs are then reached by their Services, as in the manifests, which need no changes for a test.
 """
 
 import socket
@@ -26,10 +26,10 @@ _NO_ROUTE: Final = b"HTTP/1.1 502 Bad Gateway\r\n\r\n"
 
 
 class Routes(dict[str, int]):
-    """Which port of this machine stands behind an address of a Service, `10.0.0.7:443`."""
+    """Which port of this machine serves an address of a Service, `10.0.0.7:443`."""
 
     def port_of(self, address: str) -> int | None:
-        """Where a connection goes; an address of this machine is what it says."""
+        """The target of a connection; an address of this machine stays as it is."""
         host, _, port = address.rpartition(":")
         return int(port) if host == LOOPBACK else self.get(address)
 
@@ -72,7 +72,7 @@ class _Connection(socketserver.StreamRequestHandler):
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Until one side hangs up, and then let the other know."""
+    """Copy until one side closes, then close the other."""
     with suppress(OSError):
         while chunk := source.recv(_CHUNK):
             target.sendall(chunk)

@@ -25,7 +25,7 @@ from manager.managers import LOOPBACK, NAMESPACE, TIMEOUT, configuration
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    """One of its own, because everybody else's writes would meet the manager too."""
+    """A control plane of its own, because the manager would see writes of other tests too."""
     with ControlPlane() as running:
         yield running
 

@@ -21,7 +21,7 @@ LATER = {
     "WorkloadValidateResourcesAreNonNegative",
     "WorkloadValidationForPodSetMetadata",
 }
-"""Gates that later releases brought; whoever comes from v0.19 has not set them."""
+"""Gates of later releases; a configuration for v0.19 does not set them."""
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,7 @@ async def running_environment(plane: ControlPlane) -> AsyncIterator[tuple[Enviro
 
 
 def a_job(name: str) -> Object:
-    """A Job of one pod that runs until it is told to stop, and takes a while to."""
+    """A Job of one pod that runs until SIGTERM, and takes a while to end."""
     job = make_job(name)
     job["spec"]["template"]["metadata"] = {
         "annotations": {"kohort.dev/run-seconds": "600", "kohort.dev/stop-seconds": "2"}

@@ -1,6 +1,6 @@
 """The whole manager on a real API server, outside the cluster: webhooks by URL, the visibility API by aggregation.
 
-On a control plane of its own, because everybody else's writes would meet the webhooks too.
+On a control plane of its own, because the webhooks would receive writes of other tests too.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ def asking(client: JsonClient, method: str, path: str, body: Json = None) -> Cal
 async def test_pending_workloads_are_visible_to_authorized_users(
     plane: ControlPlane, kubectl: Kubectl, manager: Manager
 ) -> None:
-    """API-99…104: through the API server, as the user that it says is asking."""
+    """API-99…104: through the API server, as the user that it authenticated."""
     objects = [make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q")]
     work = [make_workload(name, "lq", priority=priority) for name, priority in (("a", 9), ("b", 0), ("c", 5))]
     await asyncio.to_thread(kubectl.apply, *objects)

@@ -1,6 +1,6 @@
 """Our webhooks on a real API server: a manager outside the cluster, reached by its URL, conversion included.
 
-On a control plane of its own, because everybody else's writes would meet the webhooks too.
+On a control plane of its own, because the webhooks would receive writes of other tests too.
 """
 
 import asyncio
@@ -48,10 +48,10 @@ def plane() -> Iterator[ControlPlane]:
 
 @dataclass
 class WebhooksFixture:
-    """The administrator's connection, the door of the webhooks that he meets, and the manager's clock."""
+    """The administrator's connection, the bypass of the webhooks, and the manager's clock."""
 
     client: JsonClient
-    door: WebhookBypass
+    bypass: WebhookBypass
     clock: VirtualClock
 
     async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
@@ -68,14 +68,14 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     clock = VirtualClock(datetime.now(UTC) - TRUST_DELAY - timedelta(minutes=25))
     await asyncio.to_thread(kubectl.apply, _ageing(clock.wall()))
     manager = kube.Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))), clock)
-    configuration, client, door = webhook_configuration(), JsonClient(plane.admin), WebhookBypass()
-    found = WebhooksFixture(client, door, clock)
+    configuration, client, bypass = webhook_configuration(), JsonClient(plane.admin), WebhookBypass()
+    found = WebhooksFixture(client, bypass, clock)
     try:
         async with (
             running_certificates(
                 manager, configuration, webhook_wiring(configuration, await own_username(manager))
             ) as certificates,
-            running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))),
+            running_webhook_server(configuration, certificates, bypass.guarding(kueue_handlers(DEFAULT_GATES))),
         ):
             await eventually(lambda: _is_reachable(found))
             yield found
@@ -136,7 +136,7 @@ async def _is_converted(served: WebhooksFixture, kind: str) -> bool:
 @pytest.mark.parametrize("write", WRITES)
 async def test_the_webhooks_return_what_the_functions_return(served: WebhooksFixture, write: ObjectWrite) -> None:
     """API-9, API-73, API-95."""
-    assert await outcome(served.ask, served.door, write) == expected(write)
+    assert await outcome(served.ask, served.bypass, write) == expected(write)
 
 
 async def test_the_managers_own_status_writes_do_not_come_back_to_it(served: WebhooksFixture) -> None:
@@ -156,13 +156,13 @@ async def test_a_status_without_news_for_the_rules_is_not_shown_to_them(served: 
     assert (await served.ask("POST", WORKLOADS, _workload("news", {}), {}))[0] == 201
 
     async def calls(status: Json) -> int:
-        before = served.door.came
+        before = served.bypass.came
         answer = await asyncio.to_thread(served.client.patch, f"{WORKLOADS}/news/status", {"status": status})
         assert answer.code == 200
         # Until the server's own cache has it: what it looks at next would else be judged from the state before.
         version = answer.body["metadata"]["resourceVersion"]
         await served.ask("GET", f"{WORKLOADS}/news", None, {"resourceVersion": version})
-        return served.door.came - before
+        return served.bypass.came - before
 
     finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""}
     assert await calls({"nominatedClusterNames": ["one"]}) == 1  # the first status of all
@@ -176,9 +176,9 @@ async def test_a_new_workload_is_shown_only_if_something_in_it_may_be_changed_or
     """API-55 to API-65; what has not the form of one is shown, and refused with the reason (API-9)."""
 
     async def calls(spec: Json, **query: str) -> tuple[int, int]:
-        before = served.door.came
+        before = served.bypass.came
         code, _ = await served.ask("POST", WORKLOADS, _workload("fresh", spec), {"dryRun": "All", **query})
-        return code, served.door.came - before
+        return code, served.bypass.came - before
 
     main = _pod_set({"requests": {"cpu": "1", "example.com/gpu": 8}, "limits": {"memory": "1Gi"}})
     placed = {**main, "topologyRequest": {"required": "rack"}}
@@ -209,13 +209,13 @@ async def test_looking_at_the_largest_workloads_costs_no_more_than_the_server_al
     [container] = crowded["template"]["spec"]["containers"]
     crowded["template"]["spec"]["containers"] = [{**container, "name": f"c{number}"} for number in range(16)]
     pod_sets = [{**crowded, "name": f"set{number}"} for number in range(18)]
-    before = served.door.came
+    before = served.bypass.came
     code, output = await served.ask("POST", WORKLOADS, _workload("large", {"podSets": pod_sets}), {"dryRun": "All"})
-    assert (code, served.door.came - before) == (201, 0), output
+    assert (code, served.bypass.came - before) == (201, 0), output
 
 
 async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(served: WebhooksFixture) -> None:
-    """The clock ends where the machine's is, since TLS goes by that one."""
+    """The clock ends at the machine's time, since TLS uses that."""
     secret = f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET_NAME}"
 
     async def issuer() -> str:

@@ -1,4 +1,4 @@
-"""The control plane itself: what it grants to whom, and that jobs run on simulated nodes."""
+"""The control plane itself: the permissions that it grants, and that jobs run on simulated nodes."""
 
 import asyncio
 import os
@@ -70,7 +70,7 @@ def test_a_user_may_do_what_a_role_grants_and_nothing_else(cluster: ControlPlane
     reader.close()
 
 
-def test_a_service_account_gets_a_token_that_the_server_knows(kubectl: Kubectl) -> None:
+def test_a_service_account_gets_a_token_that_the_server_accepts(kubectl: Kubectl) -> None:
     token = kubectl("create", "token", "default").out.strip()
     review = {
         "apiVersion": "authentication.k8s.io/v1",

@@ -62,7 +62,7 @@ def stored(data: st.DataObject, kind: Kind) -> Json:
 @pytest.mark.parametrize("kind", KINDS, ids=name)
 @FEWER
 @given(data=st.data())
-def test_a_new_object_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
+def test_a_new_object_gets_the_same_response(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
     value = data.draw(whole(kind))
     write = ObjectWrite(data.draw(st.one_of(st.just(value), spoiled(value)), "written"))
     assert kohort_result(write) == server_result(admin, write)
@@ -71,7 +71,7 @@ def test_a_new_object_gets_the_same_answer(admin: JsonClient, kind: Kind, data: 
 @pytest.mark.parametrize("kind", KINDS, ids=name)
 @FEWER
 @given(data=st.data())
-def test_a_change_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
+def test_a_change_gets_the_same_response(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
     seen = read(convert(old, V1BETA2), kind.info.resource.api_version)
     write = ObjectWrite(data.draw(changed(kind, seen), "written"), old)
@@ -81,7 +81,7 @@ def test_a_change_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.D
 @pytest.mark.parametrize("kind", WITH_STATUS, ids=name)
 @FEWER
 @given(data=st.data())
-def test_a_change_of_the_status_gets_the_same_answer(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
+def test_a_change_of_the_status_gets_the_same_response(admin: JsonClient, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
     seen = {"status": {}, **read(convert(old, V1BETA2), kind.info.resource.api_version)}
     write = ObjectWrite(data.draw(changed(kind, seen), "written"), old, to_status=True)

@@ -20,5 +20,5 @@ WRITES = [
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.usefixtures("kueue")
-def test_both_give_the_same_answer(admin: JsonClient, write: ObjectWrite) -> None:
+def test_both_return_the_same_response(admin: JsonClient, write: ObjectWrite) -> None:
     assert kohort_result(write) == server_result(admin, write)

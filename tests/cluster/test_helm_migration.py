@@ -27,7 +27,7 @@ RELEASE: Final = {
         "labels": {"owner": "helm", "name": "kueue", "version": "1"},
     },
 }
-"""What Helm remembers an installation by."""
+"""The Secrets in which Helm stores an installation."""
 
 
 def webhooks(kubectl: Kubectl) -> set[str]:
@@ -48,7 +48,7 @@ def plane(tmp_path: Path) -> Iterator[ControlPlane]:
         yield running
 
 
-def test_no_webhook_of_kueue_stays_and_helm_forgets_the_release(plane: ControlPlane, tmp_path: Path) -> None:
+def test_no_webhook_of_kueue_stays_and_no_helm_release_is_left(plane: ControlPlane, tmp_path: Path) -> None:
     kubectl, shell = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache"), ClusterPageRunner(plane, tmp_path)
     config = kubectl("get", "configmap", "-n", NAMESPACE, "kueue-manager-config", "-o", "json").out
     (tmp_path / CONFIG).write_text(json.loads(config)["data"][CONFIG])

@@ -40,7 +40,7 @@ SECONDS = 60
 
 
 class Installation:
-    """A server on which Kohort was installed, and what kubectl said."""
+    """A server on which Kohort was installed, and the output of kubectl."""
 
     def __init__(self, server: ServerUnderTest, manifests: str) -> None:
         self._server = server
@@ -60,7 +60,7 @@ class Installation:
         return json.loads(done.stdout)
 
     def may(self, user: str, groups: list[str], rights: list[RequiredPermission]) -> list[bool]:
-        """Whether somebody has each of these rights."""
+        """Whether the user has each of these permissions."""
         head = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
         asked = [
             {**head, "spec": {"user": user, "groups": groups, "resourceAttributes": each.attributes()}}
@@ -186,7 +186,7 @@ def _all_trust(installed: Installation) -> bool:
 
 
 def kind_of_cert_manager(kind: str, plural: str) -> Json:
-    """A stand-in for one of its definitions, that takes everything."""
+    """A fake of one of its definitions, that accepts everything."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     group, names = "cert-manager.io", {"kind": kind, "listKind": f"{kind}List", "plural": plural}
@@ -198,7 +198,7 @@ def kind_of_cert_manager(kind: str, plural: str) -> Json:
     }
 
 
-def test_what_cert_manager_is_asked_for_applies_without_a_warning(installed: Installation) -> None:
+def test_the_cert_manager_manifests_apply_without_a_warning(installed: Installation) -> None:
     kinds = [kind_of_cert_manager("Certificate", "certificates"), kind_of_cert_manager("Issuer", "issuers")]
     assert installed.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(kinds)).returncode == 0
     names = [f"crd/{each['metadata']['name']}" for each in kinds]
@@ -212,7 +212,7 @@ def test_what_cert_manager_is_asked_for_applies_without_a_warning(installed: Ins
 # With Helm
 
 KUBERNETES = "1.34.0"
-"""Of which Helm is told, since it asks no server."""
+"""Passed to Helm, since it does not read these from the server."""
 Helm = Callable[..., subprocess.CompletedProcess[str]]
 
 

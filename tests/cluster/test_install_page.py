@@ -1,4 +1,4 @@
-"""docs/how-to/install.md on a real control plane, as it is written: installed, at work, and taken away again."""
+"""docs/how-to/install.md on a real control plane, as it is written: installed, running, and uninstalled."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,10 +40,10 @@ def test_the_page_installs_and_takes_away(plane: ControlPlane, tmp_path: Path) -
 
 
 def _list_all(kubectl: Kubectl) -> None:
-    """As a manager does that runs: an API server may take minutes to delete the definition of what nobody ever listed.
+    """As a running manager does: an API server may take minutes to delete a definition that was never listed.
 
     It opens the storage of a kind at the first request. If that is its own, to delete what there is, it finds it not
-    ready, notes so in the definition, and may lose track of it by that note until it looks at all definitions again.
+    ready, notes so in the definition, and may lose track of it by that note until it lists all definitions again.
     """
     kinds = kubectl("api-resources", "--api-group=kueue.x-k8s.io", "-o", "name").lines
     kubectl("get", ",".join(kinds), "--all-namespaces")

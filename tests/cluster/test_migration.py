@@ -1,6 +1,6 @@
-"""From a running Kueue to Kohort and back, as docs/coming-from-kueue.md says, with jobs that run, wait and have ended.
+"""From a running Kueue to Kohort and back, following docs/coming-from-kueue.md, with running, pending and ended jobs.
 
-The story is played once: the real Kueue with its own manifests and webhooks, then the commands of the page. Tests look
+The migration runs once: the real Kueue with its own manifests and webhooks, then the commands of the page. Tests check
 at what was seen on the way.
 """
 
@@ -43,11 +43,11 @@ MANAGER_PAGE: Final = ROOT / "docs" / "how-to" / "manager.md"
 SECONDS: Final = 120.0
 
 
-# The story
+# The migration
 
 
 class MigrationRun:
-    """An administrator at a cluster, and what was seen at every stage."""
+    """An administrator at a cluster, and the observations at every step."""
 
     def __init__(self, plane: ControlPlaneWithServices, folder: Path) -> None:
         self.folder = folder
@@ -58,9 +58,9 @@ class MigrationRun:
         self.kueue = ManagerProgram("kueue", (build_manager(), "--feature-gates=VisibilityOnDemand=false"))
         self.seen: dict[str, ClusterState] = {}
         self.refused = ""
-        """What the API server said to a new Job while no manager ran."""
+        """The response of the API server to a new Job while no manager ran."""
         self.order: list[str] = []
-        """Who waits, first come first, as Kohort's visibility API tells."""
+        """Pending workloads in order, as returned by Kohort's visibility API."""
 
     def close(self) -> None:
         self.pod.close()
@@ -138,7 +138,7 @@ class MigrationRun:
         self._until(lambda seen: seen.active("high"))
 
     def _do(self, reported: Sequence[Command]) -> None:
-        """What the page says; the manager's pod comes and goes with its Deployment."""
+        """Runs the commands of the page; the manager's pod is started and stopped with its Deployment."""
         for command in reported:
             if command.text.startswith("kubectl delete deployment"):
                 self.pod.stop()
@@ -158,7 +158,7 @@ class MigrationRun:
         return True
 
     def _refusal(self, wanted: Json) -> str:
-        """What is said to somebody who creates an object; empty where nothing is said against it."""
+        """The error that a user gets who creates an object; empty where it is accepted."""
         try:
             self._created(wanted)
         except KubectlError as error:
@@ -244,13 +244,13 @@ def migration(plane: ControlPlaneWithServices, tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("name", ["running", "low", "done"])
 def test_a_job_does_not_notice_the_change(migration: MigrationRun, name: str) -> None:
-    """The same Job with the same pods, and nobody touched it meanwhile."""
+    """The same Job with the same pods, unchanged meanwhile."""
     assert migration.seen["after"].identity(name) == migration.seen["before"].identity(name)
 
 
 @pytest.mark.parametrize("name", ["running", "low", "lone", "done"])
 def test_admitted_workloads_keep_their_quota(migration: MigrationRun, name: str) -> None:
-    """The same Workload with the same admission, since the same second: nobody was admitted twice."""
+    """The same Workload with the same admission, since the same second: not admitted twice."""
     assert migration.seen["after"].quota_of(name) == migration.seen["before"].quota_of(name)
 
 
@@ -261,7 +261,7 @@ def test_an_admission_is_reported_once(migration: MigrationRun, name: str) -> No
     assert sorted(each for each in about if each in ("QuotaReserved", "Admitted")) == ["Admitted", "QuotaReserved"]
 
 
-def test_a_pod_that_runs_goes_on(migration: MigrationRun) -> None:
+def test_a_running_pod_continues(migration: MigrationRun) -> None:
     uids = {name: seen.pods["lone"]["metadata"]["uid"] for name, seen in migration.seen.items()}
     assert len(set(uids.values())) == 1
     assert all(seen.runs("lone") for seen in migration.seen.values())
@@ -278,7 +278,7 @@ def test_other_workloads_keep_their_pods(migration: MigrationRun) -> None:
 
 
 @pytest.mark.parametrize("name", ["first", "second"])
-def test_who_waited_waits_on(migration: MigrationRun, name: str) -> None:
+def test_pending_workloads_stay_pending(migration: MigrationRun, name: str) -> None:
     before, after = migration.seen["before"], migration.seen["after"]
     assert after.identity(name) == before.identity(name)
     assert after.workloads[name]["metadata"]["uid"] == before.workloads[name]["metadata"]["uid"]
@@ -314,7 +314,7 @@ def test_new_jobs_are_refused_while_no_manager_runs(migration: MigrationRun) -> 
     assert "refused" not in migration.seen["at the end"].jobs
 
 
-def test_kohort_admits_who_waited_when_there_is_quota(migration: MigrationRun) -> None:
+def test_kohort_admits_workloads_pending_at_kueue_when_there_is_quota(migration: MigrationRun) -> None:
     seen = migration.seen["with more quota"]
     assert seen.has("first", "Admitted")
     assert not seen.has("second", "QuotaReserved")
@@ -334,7 +334,7 @@ def test_kohort_evicts_workloads_that_kueue_admitted(migration: MigrationRun) ->
 
 
 @pytest.mark.parametrize("name", ["running", "first", "high", "done"])
-def test_a_job_does_not_notice_the_way_back(migration: MigrationRun, name: str) -> None:
+def test_a_job_is_unchanged_by_the_rollback(migration: MigrationRun, name: str) -> None:
     assert migration.seen["back"].identity(name) == migration.seen["with more quota"].identity(name)
 
 
@@ -343,13 +343,13 @@ def test_workloads_admitted_by_kohort_keep_their_quota(migration: MigrationRun, 
     assert migration.seen["back"].quota_of(name) == migration.seen["with more quota"].quota_of(name)
 
 
-def test_no_workload_is_made_twice_on_the_way_back(migration: MigrationRun) -> None:
+def test_no_workload_is_created_twice_in_the_rollback(migration: MigrationRun) -> None:
     before, after = migration.seen["with more quota"], migration.seen["back"]
     assert set(after.workload_names) == {*before.workload_names, after.workloads["last"]["metadata"]["name"]}
     assert after.used("large") == "6"
 
 
-def test_kueue_admits_who_waited_at_kohort(migration: MigrationRun) -> None:
+def test_kueue_admits_workloads_pending_at_kohort(migration: MigrationRun) -> None:
     seen = migration.seen["at the end"]
     assert seen.has("second", "Admitted")
     assert not seen.has("later", "QuotaReserved")
@@ -357,7 +357,7 @@ def test_kueue_admits_who_waited_at_kohort(migration: MigrationRun) -> None:
 
 
 def test_kueue_evicts_workloads_that_kohort_admitted(migration: MigrationRun) -> None:
-    """And admits him again, which the story has waited for; API servers keep what somebody else wrote till then."""
+    """And admits it again, which the migration waits for; until then API servers keep fields of other clients."""
     seen = migration.seen["at the end"]
     assert seen.has("high", "Evicted")
     assert not seen.has("high", "QuotaReserved")

@@ -22,7 +22,7 @@ async def _until_stopped(cluster: ControlPlane) -> None:
 
 
 def main() -> int:
-    """Start, say where, wait, stop."""
+    """Start, print the address, wait, stop."""
     started = time.monotonic()
     try:
         with ControlPlane() as cluster:

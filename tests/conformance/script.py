@@ -33,7 +33,7 @@ class User(Enum):
     """The credentials of a command."""
 
     ADMIN = "admin"
-    ANONYMOUS = "nobody"
+    ANONYMOUS = "anonymous"
 
 
 @dataclass(frozen=True, slots=True)

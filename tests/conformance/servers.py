@@ -90,5 +90,5 @@ def _server(name: str, kubeconfig: Path, folder: Path) -> ServerUnderTest:
     anonymous = yaml.safe_load(kubeconfig.read_text())
     for user in anonymous["users"]:
         user["user"] = {}
-    without_credentials = write_secret(folder / "nobody.kubeconfig", yaml.safe_dump(anonymous).encode())
+    without_credentials = write_secret(folder / "anonymous.kubeconfig", yaml.safe_dump(anonymous).encode())
     return ServerUnderTest(name, built() / "kubectl", kubeconfig, without_credentials, home)

@@ -1,7 +1,7 @@
 """Kohort's informer on an unreliable network, with kube-apiserver and with the embedded server.
 
 Streams end in every way while a thousand objects change; the cache ends equal to a fresh list, and while no event
-arrives, the informer reports it. `KOHORT_OBJECTS=10000` lets ten thousand change 15,000 times: it held on both
+arrives, the informer reports it. With `KOHORT_OBJECTS=10000` ten thousand change 15,000 times: it held on both
 servers in November 2026, and took seven minutes on two busy cores.
 """
 

@@ -167,7 +167,7 @@ async def test_a_server_that_is_another_process_when_the_network_is_back(lone: R
 
 
 async def test_a_history_that_is_compacted_while_no_client_watches(tmp_path: Path) -> None:
-    """Ours is asked to forget."""
+    """Compaction on request: only our server."""
     async with (
         running_api_server(ServerSettings(kubeconfig=tmp_path / "kubeconfig")) as server,
         running_informer(server.kubeconfig) as both,

@@ -1,4 +1,4 @@
-"""Which requests a tenant gets through with rights in one namespace only: both servers answer with the same status."""
+"""Which requests a tenant may send with permissions in one namespace only: both servers return the same status."""
 
 import base64
 import http.client
@@ -25,7 +25,7 @@ _DIFFER = {
     ("POST", "subjectaccessreviews"): "an empty review: 422 there, 400 here",
     ("POST", "tokenreviews"): "the real server wants a token",
 }
-"""Empty objects that both refuse to store, or forget after a dry run, with different codes."""
+"""Empty objects that both reject, or don't store in a dry run, with different codes."""
 
 
 class TenantRequests:
@@ -44,7 +44,7 @@ class TenantRequests:
         self._connection = http.client.HTTPSConnection(host, context=context, timeout=_SECONDS)
 
     def status(self, request: ScopeRequest, user: str) -> int:
-        """The status of the answer; a stream is closed unread."""
+        """The status of the response; a stream is closed unread."""
         target = f"{request.path}?{request.query}" if request.query else request.path
         answer = self.send(request.method, target, request.body, request.media_type, user)
         if request.is_watch and answer.status == 200:
@@ -89,7 +89,7 @@ def senders(
 
 @pytest.mark.parametrize("user", [TENANT, ""], ids=["tenant", "administrator"])
 @pytest.mark.parametrize("resource", builtin_resources(), ids=lambda each: f"{each.qualified}-{each.version}")
-def test_both_servers_let_the_same_requests_through(
+def test_both_servers_permit_the_same_requests(
     senders: tuple[TenantRequests, TenantRequests], resource: ServedResource, user: str
 ) -> None:
     unlike = []

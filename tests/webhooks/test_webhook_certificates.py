@@ -1,4 +1,4 @@
-"""Certificates that renew themselves in steps: whoever trusts what was told verifies what is shown."""
+"""Certificates that renew themselves in steps: a client with any recent CA bundle verifies the served certificate."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -76,14 +76,14 @@ def test_a_new_authority_is_trusted_for_a_while_before_it_signs() -> None:
     assert found.authority.certificate in signing.trusted
 
 
-def test_an_old_authority_is_forgotten_when_it_has_expired() -> None:
+def test_an_old_authority_is_dropped_when_it_has_expired() -> None:
     found = new_certificates(HOSTS, NOW)
     now = old_age(found)
     signing = renew(renew(found, HOSTS, now), HOSTS, now + TRUST_DELAY)
     assert found.authority.certificate not in renew(signing, HOSTS, now + 31 * DAY).trusted
 
 
-def test_after_too_long_a_sleep_everything_is_new() -> None:
+def test_after_a_long_suspension_everything_is_renewed() -> None:
     found = new_certificates(HOSTS, NOW)
     later = renew(found, HOSTS, NOW + 2 * AUTHORITY_LIFE)
     assert later.authority != found.authority
@@ -96,7 +96,7 @@ def test_replicas_of_different_names_keep_each_others() -> None:
     assert renew(found, ["a"], NOW) == found
 
 
-def test_a_secret_gives_back_what_was_put_there() -> None:
+def test_a_secret_round_trips() -> None:
     found = new_certificates(HOSTS, NOW)
     found = renew(found, HOSTS, old_age(found))
     again = renewed_from_secret(to_secret(found), HOSTS, old_age(found), "Secret x")
@@ -108,12 +108,12 @@ days = st.timedeltas(min_value=DAY, max_value=40 * DAY)
 
 
 @given(pauses=st.lists(moments | days, min_size=1, max_size=30), left=moments)
-def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
+def test_the_served_certificate_is_verified_by_clients_with_an_older_ca_bundle(
     pauses: list[timedelta], left: timedelta
 ) -> None:
-    """And what a slow replica still shows by who hears at once; from shortly before the authority is replaced, on.
+    """And an older certificate by clients with the newest bundle; starts shortly before the CA is replaced.
 
-    Somebody looks every forty days at least.
+    A renewal is checked every forty days at least.
     """
     now = NOW
     found = renew(new_certificates(HOSTS, now - AUTHORITY_LIFE + 60 * DAY + left), HOSTS, now)
@@ -128,7 +128,7 @@ def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"tls.crt": b""}, r"invalid certificates: no tls.crt"),
         ({"tls.key": b"nonsense"}, r"invalid certificates: "),
@@ -136,9 +136,9 @@ def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
         ({"tls.key": CertificateAuthority.create(NOW).pair.key_pem}, "the private key does not match the certificate"),
     ],
 )
-def test_a_damaged_secret_is_told_in_one_line(change: dict[str, bytes], said: str) -> None:
+def test_a_damaged_secret_is_reported_in_one_line(change: dict[str, bytes], message: str) -> None:
     data = {**to_secret(new_certificates(HOSTS, NOW)), **change}
-    with pytest.raises(CertificateError, match=said) as caught:
+    with pytest.raises(CertificateError, match=message) as caught:
         renewed_from_secret(data, HOSTS, NOW, "Secret kueue-system/x")
     assert str(caught.value).startswith("Secret kueue-system/x: ")
     assert "\n" not in str(caught.value)
@@ -160,7 +160,7 @@ iGvIPZbuKw8blAUvo0PmsL0kBr3JGZead2bl4J8q
 
 
 def test_certificates_that_kueue_made_are_replaced() -> None:
-    """Without a look at them: a warning of the library would be an error here."""
+    """Without inspecting them: a warning of the library would be an error here."""
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     key = rsa.generate_private_key(65537, 2048).private_bytes(*form)
     data = {"ca.crt": NUMBERED_0, "ca.key": key, "tls.crt": NUMBERED_0, "tls.key": key}
@@ -205,16 +205,16 @@ async def test_the_replica_that_comes_second_takes_what_the_first_wrote() -> Non
         assert await slow.current() == await slow.other.current()
 
 
-async def test_without_its_namespace_the_user_is_told_to_create_it() -> None:
+async def test_without_its_namespace_the_error_names_the_command_to_create_it() -> None:
     async with running_cluster_without_kueue() as cluster:
         source = SecretSource(client_of(cluster), ObjectKey("nowhere", "x"), HOSTS)
-        with pytest.raises(CertificateError, match=r'Secret nowhere/x: .*"nowhere" not found: create the namespace'):
+        with pytest.raises(CertificateError, match=r'Secret missing/x: .*"missing" not found: create the namespace'):
             await source.current()
 
 
-async def test_without_rights_the_answer_of_the_server_is_passed_on() -> None:
+async def test_without_permissions_the_error_of_the_server_is_passed_on() -> None:
     async with running_cluster_without_kueue() as cluster:
-        client = client_of(cluster, user=User("nobody"))
+        client = client_of(cluster, user=User("unprivileged"))
         with pytest.raises(StatusError, match="secrets"):
             await SecretSource(client, KEY, HOSTS).current()
 
@@ -235,7 +235,7 @@ async def test_mounted_files_are_read_again_when_they_were_replaced(tmp_path: Pa
     assert shown[0] != shown[1]
 
 
-async def test_a_missing_file_is_told_in_one_line(tmp_path: Path) -> None:
+async def test_a_missing_file_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(CertificateError) as caught:
         await MountedSource(tmp_path).current()
     assert str(caught.value) == (

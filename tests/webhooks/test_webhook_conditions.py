@@ -114,7 +114,7 @@ ADMITTED: dict[str, Json] = {
 }
 
 
-def test_statuses_of_jobs_at_work_are_kept_back() -> None:
+def test_status_changes_that_the_rules_do_not_read_are_filtered() -> None:
     ended = {**ADMITTED, "conditions": [*ADMITTED["conditions"], condition("Finished", "True")]}
     assert not is_shown(workload(ADMITTED), workload(ended))
     assert not is_shown(workload({"requeueState": {"count": 1}}), workload({"conditions": []}))
@@ -130,7 +130,7 @@ def test_statuses_of_jobs_at_work_are_kept_back() -> None:
         {"conditions": [condition("QuotaReserved", "False")]},
     ],
 )
-def test_what_the_rules_look_at_is_shown(changed: Json) -> None:
+def test_status_changes_that_the_rules_read_pass_the_filter(changed: Json) -> None:
     assert is_shown(workload(ADMITTED), workload({**ADMITTED, **changed}))
 
 
@@ -210,7 +210,7 @@ ANNOTATIONS = st.fixed_dictionaries(
 )
 @settings(max_examples=400)
 def test_new_workloads_that_are_not_shown_would_have_been_allowed(pod_sets: Json, metadata: Json) -> None:
-    """API-56 to API-65, whatever the gates say."""
+    """API-56 to API-65, with any gates."""
     new = new_workload(*pod_sets, **metadata)
     assert is_creation_shown(new) or not webhook_errors(new, None, ALL_GATES)
 
@@ -282,7 +282,7 @@ POD_SETS = st.lists(
 
 @given(spec=st.fixed_dictionaries({}, optional={"podSets": POD_SETS | st.none() | st.just("")}) | st.none())
 def test_what_is_not_shown_on_creation_would_have_stayed_as_it_is(spec: Json) -> None:
-    """API-55, whatever the gate says."""
+    """API-55, with and without the gate."""
     value = {**workload(None), "spec": spec}
     assert is_shown_to_be_changed(value) or mutate_on_create(value, WITHOUT_PARTIAL_ADMISSION) == value
 
@@ -295,5 +295,5 @@ def test_of_new_workloads_only_those_with_a_smallest_count_are_shown() -> None:
 
 @pytest.mark.parametrize("spec", [None, "", [], {"podSets": ""}, {"podSets": [""]}, {"podSets": {"a": 1}}])
 def test_what_has_not_the_form_of_a_workload_is_shown(spec: Json) -> None:
-    """API-9: a webhook says why it is refused."""
+    """API-9: a rejection of a webhook has a message."""
     assert is_shown_to_be_changed({**workload(None), "spec": spec})

@@ -1,4 +1,4 @@
-"""The webhooks of jobs: asked with the facts of the moment, answered as the rules of `jobs` say."""
+"""The webhooks of jobs: called with the current context, with the responses of the rules of `jobs`."""
 
 import json
 from base64 import b64decode
@@ -26,19 +26,19 @@ MUTATE, VALIDATE = "/mutate-batch-v1-job", "/validate-batch-v1-job"
 
 
 @dataclass(frozen=True)
-class QuietReads:
+class EmptyReads:
     """Settings, and nothing to read."""
 
     configuration: Configuration = field(default_factory=default_configuration)
     gates: FeatureGates = DEFAULT_GATES
 
 
-FACTS = JobContext(cast("ClusterReader", QuietReads()))
+FACTS = JobContext(cast("ClusterReader", EmptyReads()))
 
 
 @dataclass
-class Known:
-    """A gatherer that knows one answer, or fails."""
+class FixedGatherer:
+    """A gatherer with one result, or a failure."""
 
     facts: JobContext = FACTS
     failure: Exception | None = None
@@ -78,25 +78,25 @@ def patch_of(response: Json) -> dict[str, Json]:
 
 async def test_a_job_with_a_queue_is_suspended() -> None:
     """JOB-69."""
-    response = await asked(MUTATE, job({"kueue.x-k8s.io/queue-name": "q"}), Known())
+    response = await asked(MUTATE, job({"kueue.x-k8s.io/queue-name": "q"}), FixedGatherer())
     assert patch_of(response) == {"/spec/suspend": True}
 
 
 async def test_a_job_without_a_queue_is_left_alone() -> None:
-    assert await asked(MUTATE, job(), Known()) == {"uid": "u", "allowed": True}
+    assert await asked(MUTATE, job(), FixedGatherer()) == {"uid": "u", "allowed": True}
 
 
 async def test_a_queue_in_an_annotation_is_taken_and_warned_about() -> None:
     named = job()
     named["metadata"]["annotations"] = {"kueue.x-k8s.io/queue-name": "q"}
-    response = await asked(MUTATE, named, Known())
+    response = await asked(MUTATE, named, FixedGatherer())
     assert len(response["warnings"]) == 1
     assert patch_of(response)["/spec/suspend"] is True
 
 
 async def test_a_job_that_breaks_a_rule_is_refused() -> None:
     """JOB-71."""
-    response = await asked(VALIDATE, job({"kueue.x-k8s.io/queue-name": "not a name"}), Known())
+    response = await asked(VALIDATE, job({"kueue.x-k8s.io/queue-name": "not a name"}), FixedGatherer())
     assert (response["allowed"], response["status"]["code"]) == (False, 403)
     assert "kueue.x-k8s.io/queue-name" in response["status"]["message"]
 
@@ -104,34 +104,34 @@ async def test_a_job_that_breaks_a_rule_is_refused() -> None:
 async def test_a_change_is_judged_by_what_was_there() -> None:
     """JOB-72."""
     before, after = ({"kueue.x-k8s.io/queue-name": name} for name in ("one", "other"))
-    response = await asked(VALIDATE, job(after), Known(), old=job(before))
+    response = await asked(VALIDATE, job(after), FixedGatherer(), old=job(before))
     assert response["allowed"] is False
 
 
-async def test_who_sets_a_controller_is_told_and_nobody_where_it_stays() -> None:
+async def test_the_author_is_checked_where_a_controller_is_set() -> None:
     """DEV-9."""
     owned = job()
     owned["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "K", "name": "o", "controller": True}]
-    known = Known()
+    known = FixedGatherer()
     for obj, old in ((owned, None), (owned, job()), (owned, owned), (job(), owned), (job(), None)):
         await asked(VALIDATE, obj, known, old=old)
     assert [author and author.username for author in known.authors] == ["alice", "alice", None, None, None]
 
 
-async def test_the_rules_know_the_namespace_of_a_job_that_does_not_say_it() -> None:
-    known = Known()
+async def test_the_rules_get_the_namespace_of_the_request_for_a_job_without_one() -> None:
+    known = FixedGatherer()
     response = await asked(MUTATE, job({"kueue.x-k8s.io/queue-name": "q"}), known)
     assert known.asked[0]["metadata"]["namespace"] == "team"
     assert not any(path.startswith("/metadata") for path in patch_of(response))
 
 
-async def test_before_the_caches_are_filled_jobs_are_told_to_come_back() -> None:
+async def test_jobs_are_rejected_with_a_retry_before_the_caches_are_synced() -> None:
     response = await asked(MUTATE, job(), None)
     assert (response["allowed"], response["status"]["code"]) == (False, 503)
 
 
 @pytest.mark.parametrize(
-    ("failure", "said"),
+    ("failure", "message"),
     [
         (RetryError("workload owner not found: Job team/x"), "workload owner not found: Job team/x"),
         (KubeError("no connection"), "the webhook could not read from the API server: no connection"),
@@ -141,12 +141,12 @@ async def test_before_the_caches_are_filled_jobs_are_told_to_come_back() -> None
         ),
     ],
 )
-async def test_what_can_not_be_found_out_is_told_in_one_line(failure: Exception, said: str) -> None:
-    response = await asked(MUTATE, job(), Known(failure=failure))
-    assert response["status"]["message"] == said
+async def test_what_can_not_be_determined_is_reported_in_one_line(failure: Exception, message: str) -> None:
+    response = await asked(MUTATE, job(), FixedGatherer(failure=failure))
+    assert response["status"]["message"] == message
 
 
-async def test_a_framework_that_is_not_enabled_lets_everything_pass() -> None:
+async def test_a_framework_that_is_not_enabled_is_not_validated() -> None:
     """JOB-75."""
     assert await asked("/mutate-apps-v1-deployment", {}, None) == {"uid": "u", "allowed": True}
 

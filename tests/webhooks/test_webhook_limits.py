@@ -50,7 +50,7 @@ def conversion(objects: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServerUnderTest:
     """A server and how to connect to it."""
 
     server: WebhookServer
@@ -90,7 +90,7 @@ async def serving(
     clients: CertificateAuthority | None = None,
     folder: Path | None = None,
     **judges: AdmissionHandler,
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[ServerUnderTest]:
     authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
     context = server_context(Tls())
@@ -101,7 +101,7 @@ async def serving(
     trust = ssl.create_default_context(cadata=authority.pem.decode())
     paths = {f"/{name}": judge for name, judge in judges.items()}
     async with WebhookServer({**kueue_handlers(DEFAULT_GATES), **paths}, limits).listening(HOST, 0, context) as server:
-        served = Served(server, trust)
+        served = ServerUnderTest(server, trust)
         try:
             yield served
         finally:
@@ -145,7 +145,7 @@ async def test_slow_bodies_take_no_slot() -> None:
         assert (await served.post(review()))[1]["response"]["allowed"] is True
 
 
-async def test_the_largest_unfinished_body_makes_way_when_too_much_is_buffered() -> None:
+async def test_the_largest_incomplete_body_is_dropped_when_too_much_is_buffered() -> None:
     limits = replace(PATIENT, buffered=300_000)
     async with serving(limits) as served:
         hog = await served.begin(2_000_000, b"x" * 290_000)
@@ -176,7 +176,7 @@ async def test_no_more_reviews_are_processed_at_once_than_there_are_slots() -> N
         assert peak == 5
 
 
-async def test_idle_connections_make_way_for_new_ones() -> None:
+async def test_idle_connections_are_closed_for_new_ones() -> None:
     async with serving(replace(PATIENT, connections=4)) as served:
         for _ in range(10):
             await served.connect()
@@ -184,7 +184,7 @@ async def test_idle_connections_make_way_for_new_ones() -> None:
         await eventually_true(lambda: served.server.connections <= 4)
 
 
-async def test_a_connection_that_waits_for_its_answer_is_kept() -> None:
+async def test_a_connection_that_waits_for_its_response_is_kept() -> None:
     gate = asyncio.Event()
 
     async def judge(_request: AdmissionRequest) -> AdmissionResponse:
@@ -210,8 +210,8 @@ async def test_a_tls_handshake_that_does_not_come_is_given_up() -> None:
             writer.close()
 
 
-async def test_rules_see_large_reviews_beside_the_event_loop() -> None:
-    """While a large object is examined, small reviews are answered."""
+async def test_large_reviews_are_validated_outside_of_the_event_loop() -> None:
+    """While a large object is examined, small reviews get their responses."""
     threads: list[bool] = []
 
     def judge(_request: AdmissionRequest) -> AdmissionResponse:
@@ -224,7 +224,7 @@ async def test_rules_see_large_reviews_beside_the_event_loop() -> None:
     assert threads == [True, False]
 
 
-async def test_large_conversions_run_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_large_conversions_run_outside_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[bool] = []
 
     def convert(value: Json, _version: str) -> Json:
@@ -289,8 +289,8 @@ def test_a_file_without_certificates_is_no_client_authority(tmp_path: Path) -> N
         verify_clients(server_context(Tls()), file)
 
 
-def presenting(served: Served, authority: CertificateAuthority, folder: Path) -> Served:
-    """The same server, asked with a client certificate of an authority."""
+def presenting(served: ServerUnderTest, authority: CertificateAuthority, folder: Path) -> ServerUnderTest:
+    """The same server, with a client certificate of an authority."""
     issued = authority.issue_client("kube-apiserver", (), datetime.now(UTC))
     file = folder / "client.pem"
     file.write_bytes(issued.certificate_pem + issued.key_pem)
@@ -310,6 +310,6 @@ async def test_with_a_client_authority_admission_needs_a_certificate(tmp_path: P
 
 async def test_a_certificate_of_another_authority_is_refused(tmp_path: Path) -> None:
     async with serving(clients=CertificateAuthority.create(datetime.now(UTC)), folder=tmp_path) as served:
-        stranger = presenting(served, CertificateAuthority.create(datetime.now(UTC)), tmp_path)
+        other_client = presenting(served, CertificateAuthority.create(datetime.now(UTC)), tmp_path)
         with pytest.raises((ssl.SSLError, asyncio.IncompleteReadError, ConnectionError)):
-            await stranger.post(review())
+            await other_client.post(review())

@@ -1,4 +1,4 @@
-"""The webhook server: whatever it is sent, it answers in one line and goes on."""
+"""The webhook server: any request gets a response of one line, and the server continues."""
 
 import asyncio
 import json
@@ -55,8 +55,8 @@ def broken(_request: AdmissionRequest) -> AdmissionResponse:
 JUDGES = {**kueue_handlers(DEFAULT_GATES), BROKEN: broken}
 
 
-class Asked:
-    """A client that knows the server's authority."""
+class WebhookClient:
+    """A client with the server's authority."""
 
     def __init__(self, session: aiohttp.ClientSession, base: str, context: ssl.SSLContext) -> None:
         self._session = session
@@ -77,7 +77,7 @@ class Asked:
 
 
 @pytest_asyncio.fixture
-async def server() -> AsyncIterator[Asked]:
+async def server() -> AsyncIterator[WebhookClient]:
     authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
     context = server_context(Tls())
@@ -87,14 +87,14 @@ async def server() -> AsyncIterator[Asked]:
         WebhookServer(JUDGES).listening(HOST, 0, context) as running,
         aiohttp.ClientSession() as session,
     ):
-        yield Asked(session, f"https://{HOST}:{running.port}", trust)
+        yield WebhookClient(session, f"https://{HOST}:{running.port}", trust)
 
 
-async def test_a_write_that_breaks_no_rule_passes(server: Asked) -> None:
+async def test_a_write_that_breaks_no_rule_passes(server: WebhookClient) -> None:
     assert await server.respond(VALIDATE, review(WORKLOAD)) == {"uid": "u-1", "allowed": True}
 
 
-async def test_a_write_that_breaks_rules_is_told_all_of_them_in_one_line(server: Asked) -> None:
+async def test_all_rules_broken_by_a_write_are_reported_in_one_line(server: WebhookClient) -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "-1"}}}]}}
     two = [{"name": name, "count": 2, "minCount": 1, "template": template} for name in ("a", "b")]
     response = await server.respond(VALIDATE, review({**WORKLOAD, "spec": {"podSets": two}}))
@@ -105,7 +105,7 @@ async def test_a_write_that_breaks_rules_is_told_all_of_them_in_one_line(server:
     assert "\n" not in response["status"]["message"]
 
 
-async def test_a_mutating_webhook_answers_with_a_json_patch(server: Asked) -> None:
+async def test_a_mutating_webhook_returns_a_json_patch(server: WebhookClient) -> None:
     """API-30."""
     response = await server.respond(MUTATE, review(QUEUE))
     patch = json.loads(b64decode(response["patch"]))
@@ -114,7 +114,7 @@ async def test_a_mutating_webhook_answers_with_a_json_patch(server: Asked) -> No
     assert patched["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"]
 
 
-async def test_what_has_the_wrong_type_is_a_bad_request(server: Asked) -> None:
+async def test_what_has_the_wrong_type_is_a_bad_request(server: WebhookClient) -> None:
     """API-9."""
     response = await server.respond(MUTATE, review({**QUEUE, "spec": {"cohortName": 7}}))
     assert (response["allowed"], response["status"]["code"]) == (False, 400)
@@ -133,7 +133,7 @@ async def test_what_has_the_wrong_type_is_a_bad_request(server: Asked) -> None:
         b"[" * 100_000,
     ],
 )
-async def test_a_malformed_review_is_answered_with_a_refusal(server: Asked, body: bytes) -> None:
+async def test_a_malformed_review_gets_a_rejection(server: WebhookClient, body: bytes) -> None:
     response = await server.respond(VALIDATE, body)
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("", False, 400)
     assert "\n" not in response["status"]["message"]
@@ -141,14 +141,16 @@ async def test_a_malformed_review_is_answered_with_a_refusal(server: Asked, body
 
 @pytest.mark.parametrize("obj", [None, 3, [], {}, {"kind": "Workload", "spec": []}, {**WORKLOAD, "metadata": 1}])
 @pytest.mark.parametrize("path", [VALIDATE, MUTATE])
-async def test_a_review_without_a_proper_object_is_answered_with_its_uid(server: Asked, path: str, obj: Json) -> None:
+async def test_a_response_to_a_review_without_a_proper_object_has_its_uid(
+    server: WebhookClient, path: str, obj: Json
+) -> None:
     response = await server.respond(path, review(obj))
     assert response["uid"] == "u-1"
     assert response["allowed"] is (path == VALIDATE and obj == {})
 
 
 async def test_a_fault_of_ours_refuses_and_is_logged_but_not_shown(
-    server: Asked, caplog: pytest.LogCaptureFixture
+    server: WebhookClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
         response = await server.respond(BROKEN, review(WORKLOAD))
@@ -156,7 +158,7 @@ async def test_a_fault_of_ours_refuses_and_is_logged_but_not_shown(
     assert [record.getMessage() for record in caplog.records] == ["webhook /broken failed"]
 
 
-async def test_conversion_keeps_order_and_uid(server: Asked) -> None:
+async def test_conversion_keeps_order_and_uid(server: WebhookClient) -> None:
     """API-73."""
     queues = [{**QUEUE, "metadata": {"name": name}, "spec": {"cohortName": name}} for name in "abc"]
     response = await server.respond("/convert", conversion(*queues))
@@ -165,7 +167,7 @@ async def test_conversion_keeps_order_and_uid(server: Asked) -> None:
     assert {each["apiVersion"] for each in response["convertedObjects"]} == {"kueue.x-k8s.io/v1beta1"}
 
 
-async def test_a_conversion_repeats_only_the_metadata_that_api_servers_read(server: Asked) -> None:
+async def test_a_conversion_repeats_only_the_metadata_that_api_servers_read(server: WebhookClient) -> None:
     """API-72: they keep the rest as it was, and managed fields are most of many an object."""
     known = {"name": "a", "uid": "u", "labels": {"l": "1"}, "annotations": {"a": "2"}}
     metadata = {**known, "resourceVersion": "7", "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}
@@ -174,7 +176,7 @@ async def test_a_conversion_repeats_only_the_metadata_that_api_servers_read(serv
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (conversion(QUEUE, to="kueue.x-k8s.io/v9"), "no conversion of ClusterQueue"),
         (conversion({**QUEUE, "spec": 3}), "does not match the schema of"),
@@ -183,37 +185,37 @@ async def test_a_conversion_repeats_only_the_metadata_that_api_servers_read(serv
         (b"nonsense", "not valid JSON"),
     ],
 )
-async def test_a_conversion_that_fails_says_why(server: Asked, body: Json, said: str) -> None:
+async def test_a_failed_conversion_has_a_message(server: WebhookClient, body: Json, message: str) -> None:
     response = await server.respond("/convert", body)
     assert response["result"]["status"] == "Failure"
-    assert said in response["result"]["message"]
+    assert message in response["result"]["message"]
 
 
-async def test_other_paths_and_methods_are_refused(server: Asked) -> None:
+async def test_other_paths_and_methods_are_refused(server: WebhookClient) -> None:
     assert (await server.post("/nowhere", {}))[0] == 404
     assert (await server.post(VALIDATE, b"", method="GET"))[0] == 405
 
 
-async def test_a_large_body_passes(server: Asked) -> None:
+async def test_a_large_body_passes(server: WebhookClient) -> None:
     large = {**WORKLOAD, "metadata": {"name": "w", "annotations": {"a": "x" * 2**20}}}
     assert (await server.respond(VALIDATE, review(large)))["uid"] == "u-1"
 
 
-async def test_a_client_that_trusts_somebody_else_gets_no_answer(server: Asked) -> None:
-    stranger = ssl.create_default_context(cadata=CertificateAuthority.create(datetime.now(UTC)).pem.decode())
+async def test_a_client_with_another_ca_gets_no_response(server: WebhookClient) -> None:
+    other_ca = ssl.create_default_context(cadata=CertificateAuthority.create(datetime.now(UTC)).pem.decode())
     async with aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
-            await Asked(session, server._base, stranger).post(VALIDATE, review(WORKLOAD))
+            await WebhookClient(session, server._base, other_ca).post(VALIDATE, review(WORKLOAD))
 
 
 @pytest.mark.parametrize(
-    ("tls", "said"),
+    ("tls", "message"),
     [
         (Tls(cipher_suites=("TLS_NONE",)), "tls.cipherSuites: unknown cipher suite TLS_NONE, available: TLS_ECDHE"),
     ],
 )
-def test_tls_settings_that_lead_nowhere_are_told_in_one_line(tls: Tls, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_tls_settings_are_reported_in_one_line(tls: Tls, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         server_context(tls)
 
 
@@ -250,7 +252,7 @@ def test_nothing_changed_needs_no_patch(obj: Json) -> None:
 @given(
     body=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()), path=st.sampled_from([*JUDGES])
 )
-def test_every_body_gets_a_well_formed_answer(body: bytes, path: str) -> None:
+def test_every_body_gets_a_well_formed_response(body: bytes, path: str) -> None:
     response = json.loads(asyncio.run(handle_admission(path, JUDGES[path], body)))["response"]
     assert response["allowed"] is False
     assert response["status"]["code"] in (400, 500)

@@ -77,7 +77,7 @@ class WebhookHarness:
     cluster: InMemoryApiServer
     certificates: ServingCertificates
     server: WebhookServer
-    door: WebhookBypass
+    bypass: WebhookBypass
 
     async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
         reply = await self.cluster.request(method, path, body, **query)
@@ -88,16 +88,16 @@ class WebhookHarness:
 async def running_webhooks(
     cluster: InMemoryApiServer, clock: Clock | None = None, user: str = ""
 ) -> AsyncIterator[WebhookHarness]:
-    """Webhooks that answer, and that the server trusts; a manager of this name is not asked about its own writes."""
-    configuration, door = webhook_configuration(), WebhookBypass()
+    """Webhooks that the server calls and verifies; a manager of this name is not called for its own writes."""
+    configuration, bypass = webhook_configuration(), WebhookBypass()
     async with (
         running_certificates(
             client_of(cluster, clock), configuration, webhook_wiring(configuration, user)
         ) as certificates,
-        running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))) as server,
+        running_webhook_server(configuration, certificates, bypass.guarding(kueue_handlers(DEFAULT_GATES))) as server,
     ):
         await eventually(lambda: is_wired(cluster))
-        yield WebhookHarness(cluster, certificates, server, door)
+        yield WebhookHarness(cluster, certificates, server, bypass)
 
 
 @asynccontextmanager

@@ -72,56 +72,56 @@ def _refusal(verdict: WriteVerdict, write: ObjectWrite) -> str:
     return head + in_one_line(verdict.errors)
 
 
-async def outcome(ask: Ask, door: WebhookBypass, write: ObjectWrite) -> WriteOutcome:
+async def outcome(ask: Ask, bypass: WebhookBypass, write: ObjectWrite) -> WriteOutcome:
     """The outcome on the server; the object is removed afterwards."""
     body = {**write.value, "metadata": _settable_metadata(write.value)}
     query: dict[str, str] = {"fieldValidation": write.field_validation}
     path = f"{_collection(body)}/{body['metadata'].get('name', '')}"
     try:
         if write.old is None:
-            code, said = await ask("POST", _collection(body), body, query)
+            code, response = await ask("POST", _collection(body), body, query)
         else:
-            body["metadata"]["resourceVersion"] = await _create_previous(ask, door, write.old)
-            code, said = await ask("PUT", f"{path}/status" if write.to_status else path, body, query)
-        return await _outcome(ask, code, said, path)
+            body["metadata"]["resourceVersion"] = await _create_previous(ask, bypass, write.old)
+            code, response = await ask("PUT", f"{path}/status" if write.to_status else path, body, query)
+        return await _outcome(ask, code, response, path)
     finally:
-        await _remove(ask, door, path)
+        await _remove(ask, bypass, path)
 
 
-async def _remove(ask: Ask, door: WebhookBypass, path: str) -> None:
+async def _remove(ask: Ask, bypass: WebhookBypass, path: str) -> None:
     code, found = await ask("GET", path, None, {})
     if code != 200 or "items" in found:
         return
-    door.is_open = True
+    bypass.is_open = True
     try:
         if found["metadata"].pop("finalizers", None):
-            code, said = await ask("PUT", path, found, {})
-            assert code == 200, said
-        code, said = await ask("DELETE", path, None, {})
-        assert code == 200, said
+            code, response = await ask("PUT", path, found, {})
+            assert code == 200, response
+        code, response = await ask("DELETE", path, None, {})
+        assert code == 200, response
     finally:
-        door.is_open = False
+        bypass.is_open = False
 
 
-async def _create_previous(ask: Ask, door: WebhookBypass, old: Json) -> str:
+async def _create_previous(ask: Ask, bypass: WebhookBypass, old: Json) -> str:
     metadata = {name: member for name, member in _settable_metadata(old).items() if name != "finalizers"}
     body = {**old, "metadata": metadata}
-    door.is_open = True
+    bypass.is_open = True
     try:
         code, stored = await ask("POST", _collection(body), body, {})
         if code == 201 and "status" in old and _kind(old).info.has_status:
             body["metadata"] = stored["metadata"]
             code, stored = await ask("PUT", f"{_collection(body)}/{metadata['name']}/status", body, {})
     finally:
-        door.is_open = False
+        bypass.is_open = False
     assert code < 300, stored
     return str(stored["metadata"]["resourceVersion"])
 
 
-async def _outcome(ask: Ask, code: int, said: Json, path: str) -> WriteOutcome:
-    assert code < 500, said
+async def _outcome(ask: Ask, code: int, response: Json, path: str) -> WriteOutcome:
+    assert code < 500, response
     if code >= 300:
-        return WriteOutcome(code, refusal=said.get("message", "") if code == 403 else "")
+        return WriteOutcome(code, refusal=response.get("message", "") if code == 403 else "")
     found, stored = await ask("GET", path, None, {})
     assert found == 200, stored
     return WriteOutcome(code, _comparable(stored))

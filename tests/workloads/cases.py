@@ -62,7 +62,7 @@ async def the_clock_makes_a_job(harness: CaseNamespace) -> None:
     template = {"metadata": {"labels": {"made": "by-clock"}}, "spec": job()["spec"]}
     spec = {"schedule": "* * * * *", "jobTemplate": template, "concurrencyPolicy": "Forbid"}
     await harness.create({"metadata": {"name": "tick"}, "spec": spec}, CronJob.resource)
-    # Until it is told, too: an edit in between would make the controller's write a conflict, and nobody tells it again.
+    # Until it is recorded, too: an edit in between would make the controller's write a conflict, without a repetition.
     await harness.until("made", lambda: bool(harness.jobs) and "lastScheduleTime" in harness.cron_status)
     await harness.edit({"spec": {"suspend": True}}, "tick", CronJob.resource)
     await harness.until("succeeded", lambda: "lastSuccessfulTime" in harness.cron_status)

@@ -1,6 +1,6 @@
 """Cases for both schedulers: nodes, then steps in order, then the state of every pod.
 
-Nodes belong to everybody, so a case has the cluster to itself while it runs.
+Nodes are shared, so a case has the cluster to itself while it runs.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Create:
 
 @dataclass(frozen=True)
 class Delete:
-    """A pod goes at once."""
+    """A pod is deleted at once."""
 
     name: str
 
@@ -72,7 +72,7 @@ class Case:
     nodes: tuple[Object, ...]
     steps: tuple[Step, ...]
     differs: str = ""
-    """Why the two tell it in different words; the test fails when they no longer do."""
+    """Why the messages of the two differ; the test fails when they no longer do."""
 
 
 def _pods(*found: Object) -> tuple[Step, ...]:
@@ -254,7 +254,7 @@ CASES = (
         (*_pods(pod("p")), Patch("/api/v1/nodes/a", {"spec": {"unschedulable": None}}), Await(("p",))),
     ),
     Case(
-        "room that is freed",
+        "freed capacity",
         (node("a", cpu="1"),),
         (*_pods(pod("p", cpu="1"), pod("q", cpu="1")), Delete("p"), Await(("q",))),
     ),

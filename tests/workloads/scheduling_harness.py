@@ -42,7 +42,7 @@ REASONS = ("FailedScheduling", "Preempted", "Scheduled")
 
 @asynccontextmanager
 async def running_kube_scheduler() -> AsyncIterator[Client]:
-    """kube-scheduler, and who makes service accounts: nobody who looks after nodes."""
+    """kube-scheduler, and the controller of service accounts: no node controllers."""
     cluster = ControlPlane("serviceaccount-controller")
     await asyncio.to_thread(cluster.__enter__)
     client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
@@ -128,13 +128,13 @@ class SchedulerCaseRunner:
         return seen
 
     async def _add_node(self, found: Object) -> None:
-        """A real API server taints new nodes until a controller, which is not here, looks at them."""
+        """A real API server taints new nodes until a controller, which is not here, has checked them."""
         await self._nodes.create(found)
         taints = found["spec"].get("taints") or None
         await self._nodes.patch(("", found["metadata"]["name"]), MergePatch({"spec": {"taints": taints}}))
 
     async def _until_nodes_are_known(self, count: int) -> None:
-        """Ask by pods that fit nowhere: the message has the number of nodes and whether one is still tainted as new."""
+        """Probe with pods that fit on no node: the message has the number of nodes and any taint of new ones."""
         known = f"0/{count} nodes are available"
         while count:
             await self._pods.create(pod("fits-nowhere", nodeSelector={"no": "node"}))

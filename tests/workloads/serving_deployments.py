@@ -16,7 +16,7 @@ from workloads.serving_harness import DEPLOYMENTS, PODS, QUOTAS, REPLICA_SETS, O
 
 
 async def at_rest(harness: ServingCaseRunner) -> Observed:
-    """What a Deployment looks like when it is done."""
+    """The state of a complete Deployment."""
 
     async def is_done() -> bool:
         found = await harness.get(DEPLOYMENTS, "web")

@@ -16,7 +16,7 @@ async def a_budget_guards_its_pods(harness: ServingCaseRunner) -> Observed:
     async def is_counted() -> bool:
         return bool((await harness.get(BUDGETS, "web")).get("status", {}).get("disruptionsAllowed") == 1)
 
-    await harness.until("room for one", is_counted)
+    await harness.until("capacity for one", is_counted)
     found = await harness.get(BUDGETS, "web")
     await harness.merge(BUDGETS, "web", {"spec": {"maxUnavailable": 0}})
 
@@ -24,7 +24,7 @@ async def a_budget_guards_its_pods(harness: ServingCaseRunner) -> Observed:
         status = (await harness.get(BUDGETS, "web"))["status"]
         return bool(status["observedGeneration"] == 2 and status["disruptionsAllowed"] == 0)
 
-    await harness.until("no room", is_closed)
+    await harness.until("no capacity", is_closed)
     closed = await harness.get(BUDGETS, "web")
     name = (await harness.items(PODS))[0]["metadata"]["name"]
     try:

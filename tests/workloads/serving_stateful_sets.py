@@ -5,7 +5,7 @@ from workloads.serving_harness import CLAIMS, PODS, STATEFUL_SETS, ServingCaseRu
 
 
 async def numbered(harness: ServingCaseRunner, replicas: int) -> Observed:
-    """What a StatefulSet looks like when it is done."""
+    """The state of a complete StatefulSet."""
 
     async def is_done() -> bool:
         found = await harness.get(STATEFUL_SETS, "db")

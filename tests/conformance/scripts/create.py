@@ -25,7 +25,7 @@ _GENERATORS = Script(
         Step("create serviceaccount robot -o yaml"),
         Step("create token robot"),
         Step("create token robot --duration=1h --audience=elsewhere -o json", reading=OutputFormat.JSON),
-        Step("create token nobody-there"),
+        Step("create token missing"),
         Step("create job sums --image=busybox -o yaml -- sh -c 'echo 1'"),
         Step("create cronjob nightly --image=busybox --schedule='0 3 * * *' -o yaml -- date"),
         Step("create job tonight --from=cronjob/nightly -o yaml"),
@@ -42,7 +42,7 @@ _GENERATORS = Script(
         Step("create service clusterip front --tcp=80:8080 -o yaml"),
         Step("create service nodeport open --tcp=443 -o yaml", masks=(Mask(r"nodePort: \d+", "nodePort: <port>"),)),
         Step("create service externalname away --external-name=example.com -o yaml"),
-        Step("create ingress door --rule='shop.example.com/cart*=front:80,tls=cert' -o yaml"),
+        Step("create ingress shop --rule='shop.example.com/cart*=front:80,tls=cert' -o yaml"),
         Step("create poddisruptionbudget keep --selector=app=shop --min-available=1 -o yaml"),
         Step("create deployment dry --image=nginx --dry-run=server -o yaml"),
         Step("create deployment dry --image=nginx --dry-run=client -o name"),
@@ -175,7 +175,7 @@ _MANIFESTS = Script(
         Step("create -f - --save-config", "{apiVersion: v1, kind: ConfigMap, metadata: {name: saved}}"),
         Step("get configmap saved -o yaml --show-managed-fields"),
         Step(
-            "create -f -", "{apiVersion: v1, kind: ConfigMap, metadata: {name: lost, namespace: conformance-nowhere}}"
+            "create -f -", "{apiVersion: v1, kind: ConfigMap, metadata: {name: lost, namespace: conformance-missing}}"
         ),
         Step("create -f -", "{apiVersion: v1, kind: ConfigMapp, metadata: {name: lost}}"),
         Step("create -f -", "{kind: ConfigMap, metadata: {name: lost}}"),

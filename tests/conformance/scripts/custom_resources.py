@@ -10,7 +10,7 @@ from kohort.api.crds import WebhookService, definitions
 _UNCONVERTED = as_list(
     {**each, "spec": {**each["spec"], "conversion": {"strategy": "None"}}} for each in definitions(WebhookService())
 )
-"""Without the webhook that converts: nobody serves it here, and one version is all that is used."""
+"""Without a conversion webhook: none is served here, and only one version is used."""
 
 _FLAVOR = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: wire}}"
 _CLUSTER_QUEUE = """
@@ -44,7 +44,7 @@ _OWNED = _WORKLOAD.replace("name: work", "name: owned").replace("  unknown: drop
 
 
 def _condition(kind: str, message: str = "m") -> str:
-    """A Workload of which somebody applies one condition."""
+    """A Workload of which a client applies one condition."""
     output = (
         f'type: {kind}, status: "True", reason: Test, message: {message}, lastTransitionTime: "2026-01-01T00:00:00Z"'
     )

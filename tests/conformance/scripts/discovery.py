@@ -33,7 +33,7 @@ _ABOUT = Script(
         Step("get --raw /apis/batch", reading=OutputFormat.JSON),
         Step("get --raw /apis/batch/v1", reading=OutputFormat.JSON, differs=(STORAGE_HASHES,)),
         Step("get --raw /api/v1", reading=OutputFormat.JSON, differs=(STORAGE_HASHES, STREAMS, UNSERVED_ENTRIES)),
-        Step("get --raw /apis/nowhere.example.com"),
+        Step("get --raw /apis/missing.example.com"),
         Step("get --raw /apis/batch/v7"),
         Step("get --raw /openapi/v3", reading=OutputFormat.KEYS),
         Step("get --raw /nothing/here"),

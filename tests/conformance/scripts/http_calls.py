@@ -59,7 +59,7 @@ def _map(name: str, **more: Json) -> Json:
 
 
 def encodings(api: Api, namespace: str) -> Json:
-    """Which answers are compressed, by their size and by what the client accepts."""
+    """Which responses are compressed, by their size and by what the client accepts."""
     found = {}
     url = f"{api.configuration.host}{_MAPS.format(namespace)}"
     for size in (1000, 100_000, 200_000):
@@ -106,7 +106,7 @@ CHAPTERS = (
                 differs=(METADATA_OF_LISTS,),
             ),
             _asked("reads html", "GET", f"{_MAPS}/a", {"Accept": "text/html"}, differs=(MEDIA_TYPES,)),
-            _asked("reads whatever there is", "GET", f"{_MAPS}/a", {"Accept": "*/*"}),
+            _asked("reads any media type", "GET", f"{_MAPS}/a", {"Accept": "*/*"}),
             _asked("prefers html but takes json", "GET", f"{_MAPS}/a", {"Accept": "text/html, application/json;q=0.5"}),
             _asked("sends a table", "POST", _MAPS, {"Content-Type": "text/csv"}, body="a,b"),
             _asked("patches without a form", "PATCH", f"{_MAPS}/a", body={"data": {"k": "w"}}, differs=(MEDIA_TYPES,)),

@@ -76,7 +76,7 @@ def lists_page_by_page(api: Api, namespace: str) -> Json:
     return [[each.metadata.name for each in page.items] for page in (first, second)]
 
 
-def goes_on_from_a_wrong_page(api: Api, namespace: str) -> Json:
+def continues_after_an_invalid_page(api: Api, namespace: str) -> Json:
     return client.CoreV1Api(api).list_namespaced_config_map(namespace, limit=1, _continue="nonsense")
 
 
@@ -205,7 +205,7 @@ CHAPTERS = (
             ClientCall(replaces_a_stale_one),
             ClientCall(lists_by_label),
             ClientCall(lists_page_by_page),
-            ClientCall(goes_on_from_a_wrong_page, differs=(PAGES,)),
+            ClientCall(continues_after_an_invalid_page, differs=(PAGES,)),
             ClientCall(lists_from_the_future),
             ClientCall(creates_a_job),
             ClientCall(creates_a_wrong_job),

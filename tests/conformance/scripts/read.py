@@ -74,7 +74,7 @@ _FORMS = Script(
         Step("get configmaps a absent"),
         Step("get configmaps absent --ignore-not-found"),
         Step("get nothings"),
-        Step("get cm -n conformance-nowhere"),
+        Step("get cm -n conformance-missing"),
         Step("get pods absent"),
         Step("get pod p -o jsonpath='{.status}'"),
         Step("get pod p --subresource=status -o name"),
@@ -100,7 +100,7 @@ _FORMS = Script(
 _EVENT = """
 apiVersion: v1
 kind: Event
-metadata: {name: told}
+metadata: {name: recorded}
 involvedObject: {apiVersion: v1, kind: ConfigMap, name: a, namespace: conformance-watching}
 type: Warning
 reason: Odd
@@ -155,8 +155,8 @@ _WATCHING = Script(
         Step("events --for configmap/a --types=Warning"),
         Step("get events"),
         Step("get events -o wide"),
-        Step("get event told -o yaml", differs=(NULLS,)),
-        Step("get events.events.k8s.io told -o yaml", differs=(NULLS,)),
+        Step("get event recorded -o yaml", differs=(NULLS,)),
+        Step("get events.events.k8s.io recorded -o yaml", differs=(NULLS,)),
         Step("create -f -", _NEWER_EVENT),
         Step("get event newer -o yaml"),
         Step("get events.events.k8s.io newer -o yaml"),

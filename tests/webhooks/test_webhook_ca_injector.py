@@ -1,4 +1,4 @@
-"""Who is told where the webhooks are and whom to trust: by a manager in the cluster, and by one outside."""
+"""Addresses and CA bundles in webhook configurations: written by a manager in the cluster, and by one outside."""
 
 import asyncio
 import ssl
@@ -117,7 +117,7 @@ async def inside(cluster: InMemoryApiServer) -> AsyncIterator[ServingCertificate
         yield found
 
 
-async def test_whatever_names_our_services_gets_our_bundle() -> None:
+async def test_every_configuration_with_our_services_gets_our_bundle() -> None:
     async with running_kueue_cluster() as cluster:
         for act in WebhookType:
             await cluster.create(configuration(act, KUEUE, INSIDE.manager))
@@ -130,8 +130,8 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
                 queue = await cluster.get(f"{DEFINITIONS}/clusterqueues.kueue.x-k8s.io")
                 served = await cluster.get(API_SERVICE)
                 configs = [queue["spec"]["conversion"]["webhook"]["clientConfig"], served["spec"]]
-                told = set().union(*map(bundles, hooks)) | {each.get("caBundle") for each in configs}
-                return told == {bundle}
+                bundles_seen = set().union(*map(bundles, hooks)) | {each.get("caBundle") for each in configs}
+                return bundles_seen == {bundle}
 
             await eventually(is_logged)
 
@@ -167,7 +167,7 @@ async def _is_trusted(cluster: InMemoryApiServer, path: str, name: str) -> bool:
     return reply.status == 200 and all(bundles(reply.body))
 
 
-async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
+async def test_a_recreated_configuration_gets_its_bundle_again() -> None:
     async with running_cluster_without_kueue() as cluster:
         wanted = configuration(WebhookType.VALIDATE, KUEUE, INSIDE.manager)
         name = wanted["metadata"]["name"]
@@ -211,20 +211,20 @@ async def test_a_manager_outside_registers_itself_and_mends_what_others_break() 
         await eventually(is_back)
 
 
-async def test_writes_fail_while_nobody_answers() -> None:
+async def test_writes_fail_without_a_running_webhook() -> None:
     """API-95: failurePolicy Fail."""
     async with running_webhook_harness() as found:
         cluster = found.cluster
         assert (await cluster.try_create(flavor("while-there"), dryRun="All")).status == 201
-        nobody = AtUrl("https://127.0.0.1:1")
-        lonely = configuration(WebhookType.MUTATE, KUEUE, ManagerEndpoint(nobody, NAMESPACE))
-        await cluster.create({**lonely, "metadata": {"name": "lonely"}})
+        unreachable = AtUrl("https://127.0.0.1:1")
+        unreachable_configuration = configuration(WebhookType.MUTATE, KUEUE, ManagerEndpoint(unreachable, NAMESPACE))
+        await cluster.create({**unreachable_configuration, "metadata": {"name": "lonely"}})
         reply = await cluster.try_create(flavor("while-away"))
         assert reply.status == 500
         assert 'failed calling webhook "mresourceflavor.kb.io"' in reply.message
 
 
-async def test_a_webhook_url_that_is_taken_is_told() -> None:
+async def test_a_webhook_url_in_use_is_reported() -> None:
     async with running_webhook_harness() as found:
         taken = webhook_configuration()
         busy: Configuration = replace(taken, webhook=replace(taken.webhook, port=found.server.port))
@@ -233,7 +233,7 @@ async def test_a_webhook_url_that_is_taken_is_told() -> None:
                 pass
 
 
-async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_path: Any) -> None:
+async def test_mounted_certificates_that_do_not_match_are_reported_in_one_line(tmp_path: Any) -> None:
     now = datetime.now(UTC)
     one, other = (to_secret(new_certificates(["127.0.0.1"], now)) for _ in range(2))
     (tmp_path / "tls.crt").write_bytes(one["tls.crt"])
@@ -289,8 +289,8 @@ async def test_a_replica_shows_what_another_one_has_renewed() -> None:
 # Its own writes
 
 
-async def test_what_a_person_writes_under_the_managers_name_is_checked() -> None:
-    """The embedded server does not tell the field manager; the other half is tested on a real one."""
+async def test_writes_of_users_under_the_name_of_the_manager_are_checked() -> None:
+    """The embedded server does not pass on the field manager; the other half is tested on a real one."""
     workload = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}, "spec": {}}
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/w/status"
     reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
@@ -308,7 +308,7 @@ async def test_what_a_person_writes_under_the_managers_name_is_checked() -> None
 
 
 async def handshake(port: int, bundle: str) -> str:
-    """The issuer of the certificate that a new client is shown, who trusts what API servers were told."""
+    """The issuer of the certificate that a new client gets, which has the CA bundle of API servers."""
     context = ssl.create_default_context(cadata=b64decode(bundle).decode())
     async with asyncio.timeout(60):
         _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
@@ -318,21 +318,21 @@ async def handshake(port: int, bundle: str) -> str:
 
 
 async def test_no_write_is_refused_while_authority_and_certificate_are_replaced() -> None:
-    """The clock ends where the machine's is, since TLS goes by that one."""
+    """The clock ends at the machine's time, since TLS uses that."""
     start = datetime.now(UTC) - TRUST_DELAY - timedelta(minutes=25)
     clock = VirtualClock(start)
     ageing = new_certificates(["127.0.0.1"], start - AUTHORITY_LIFE + timedelta(days=50))
     data = {name: b64encode(content).decode() for name, content in to_secret(ageing).items()}
     metadata = {"name": "kueue-webhook-server-cert", "namespace": NAMESPACE}
-    issuers, told = set(), set()
+    issuers, bundles_seen = set(), set()
     async with running_kueue_cluster() as cluster:
         await cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
         async with running_webhooks(cluster, clock) as found:
             for _ in range(20):
                 await clock.advance(150)
                 hooks = await cluster.get(f"{MUTATING}/kueue-mutating-webhook-configuration")
-                told |= bundles(hooks)
+                bundles_seen |= bundles(hooks)
                 issuers |= {await handshake(found.server.port, each) for each in bundles(hooks)}
                 assert (await cluster.try_create(flavor("f"), dryRun="All")).status == 201
     assert len(issuers) == 2
-    assert len(told) == 2
+    assert len(bundles_seen) == 2
