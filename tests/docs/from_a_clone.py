@@ -31,13 +31,13 @@ class CloneRunner:
         kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "http"))}
         self.environment = {**kept, "PATH": f"{kubectl.parent}:{os.environ['PATH']}", "HOME": str(self.home)}
 
-    def read(self, told: list[Command]) -> list[tuple[Command, str]]:
-        """Type all commands into one shell; what each of them said. The first that fails ends it."""
-        script = "set -e\n" + "\n".join(f"{each.text}\necho; echo {shlex.quote(MARK)}" for each in told)
+    def read(self, page_commands: list[Command]) -> list[tuple[Command, str]]:
+        """Run all commands in one shell; returns the output of each. The first that fails ends it."""
+        script = "set -e\n" + "\n".join(f"{each.text}\necho; echo {shlex.quote(MARK)}" for each in page_commands)
         done = self._shell(script)
-        said = done.split(f"\n{MARK}\n")
-        assert len(said) == len(told) + 1, f"{told[len(said) - 1].text}\n{said[-1]}"
-        return list(zip(told, said, strict=False))
+        output = done.split(f"\n{MARK}\n")
+        assert len(output) == len(page_commands) + 1, f"{page_commands[len(output) - 1].text}\n{output[-1]}"
+        return list(zip(page_commands, output, strict=False))
 
     def close(self) -> None:
         """Stop all clusters."""
@@ -65,7 +65,9 @@ def newcomer(tmp_path: Path) -> Iterator[CloneRunner]:
 
 
 def test_the_readme_works_as_written(newcomer: CloneRunner) -> None:
-    told = [each for block in blocks(ROOT / "README.md") if block.note == "test: clone" for each in commands(block)]
-    assert len(told) > 5
-    for command, said in newcomer.read(told):
-        assert not command.says or matches_page(said, command.says), f"{command.text}\n{said}"
+    page_commands = [
+        each for block in blocks(ROOT / "README.md") if block.note == "test: clone" for each in commands(block)
+    ]
+    assert len(page_commands) > 5
+    for command, output in newcomer.read(page_commands):
+        assert not command.expected_lines or matches_page(output, command.expected_lines), f"{command.text}\n{output}"

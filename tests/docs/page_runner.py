@@ -45,9 +45,9 @@ READ_ONLY_VERBS: Final = (
     *("queue", "top", "explain", "doctor", "status", "fits", "events", "get", "list", "logs", "describe", "wait"),
     "auth",
 )
-"""Verbs that only look: what they show may come a moment later, so they are said again."""
+"""Read-only verbs: their output may change a moment later, so they are repeated."""
 VERBS_WITH_VERDICT: Final = ("doctor", "fits", "explain", "validate")
-"""Verbs whose exit code 1 is an answer."""
+"""Verbs whose exit code 1 is a result."""
 HOME: Final = "/home/you"
 LOOPBACK: Final = "127.0.0.1"
 _REFUSED: Final = re.compile(r"kohort: (?:error|cluster)\b|Error\b|error:")
@@ -80,23 +80,23 @@ class PageRunner:
         self.environment = {"PATH": os.pathsep.join(tools), "HOME": str(self.home), "LANG": "C.UTF-8"}
 
     def read(self, page: Path) -> None:
-        """Do everything that the page says."""
+        """Run all steps of the page."""
         for step in steps(page):
             match step:
                 case SavedFile():
                     self._save(step)
                 case ForegroundCommand(command):
-                    self._open(command, command.says, page)
-                case Command() if CTRL_C in step.says:
+                    self._open(command, command.expected_lines, page)
+                case Command() if CTRL_C in step.expected_lines:
                     self._interrupt(step, page)
                 case Command():
                     self._type(step, page)
 
     def run(self, text: str) -> str:
-        """What a command says that must succeed."""
-        said = self._run(text)
-        assert said.code == 0, f"{text}: {said.out}"
-        return said.out
+        """The output of a command that must succeed."""
+        result = self._run(text)
+        assert result.code == 0, f"{text}: {result.out}"
+        return result.out
 
     def close(self) -> None:
         """Stop everything that the page started."""
@@ -114,7 +114,7 @@ class PageRunner:
         file.write_text(self._in_place(saved.text), "utf-8")
 
     def _type(self, command: Command, page: Path) -> None:
-        """As it stands; without kubectl, what can be done without it."""
+        """As it is; without kubectl, what can be done without it."""
         is_apply = command.words[:2] == ["kubectl", "apply"]
         if is_apply:
             self._take_time()
@@ -124,43 +124,43 @@ class PageRunner:
             asyncio.run(self._apply(command.words[2:]))
 
     def _take_time(self) -> None:
-        """Whoever types takes a second; of two who got quota in the same one, neither is the newer."""
+        """Typing takes a second; of two workloads that got quota in the same one, neither is the newer."""
         time.sleep(max(0.0, self._applied + 1.0 - time.monotonic()))
         self._applied = time.monotonic()
 
-    def _open(self, command: Command, told: tuple[str, ...], page: Path) -> ForegroundProcess:
-        """Start it in a terminal of its own, and wait until it shows what is told."""
+    def _open(self, command: Command, expected: tuple[str, ...], page: Path) -> ForegroundProcess:
+        """Start it in a terminal of its own, and wait until it prints the expected output."""
         terminal = ForegroundProcess(self._as_typed(command.text), self.folder, self.environment)
         self._terminals.append(terminal)
-        if not terminal.wait_for_output(lambda seen: begins_like_page(self._as_shown(seen), told), TIMEOUT):
+        if not terminal.wait_for_output(lambda seen: begins_like_page(self._as_shown(seen), expected), TIMEOUT):
             raise _mismatch(page, command, self._as_shown(terminal.output))
         return terminal
 
     def _interrupt(self, command: Command, page: Path) -> None:
         """Press Ctrl-C where the page does."""
-        place = command.says.index(CTRL_C)
-        terminal = self._open(command, command.says[:place], page)
+        place = command.expected_lines.index(CTRL_C)
+        terminal = self._open(command, command.expected_lines[:place], page)
         terminal.interrupt()
         seen = self._as_shown(terminal.output)
-        if not continues_like_page(seen, command.says[:place], command.says[place + 1 :]):
+        if not continues_like_page(seen, command.expected_lines[:place], command.expected_lines[place + 1 :]):
             raise _mismatch(page, command, seen)
 
     def _do(self, command: Command, page: Path) -> None:
-        """Once, or until what is seen is what is told."""
+        """Once, or until the output is the expected one."""
         end = time.monotonic() + (TIMEOUT if command.verb in READ_ONLY_VERBS else 0.0)
         while True:
-            said = self._run(command.text)
-            if _is_expected(command, said):
+            result = self._run(command.text)
+            if _is_expected(command, result):
                 return
             if time.monotonic() >= end:
-                raise _mismatch(page, command, f"{said.out}(exit code {said.code})")
+                raise _mismatch(page, command, f"{result.out}(exit code {result.code})")
             time.sleep(0.2)
 
     # The shell
 
     def _run(self, text: str) -> CommandOutput:
         keep = f"/usr/bin/env -0 >'{self._exports}'"
-        script = f"set -o pipefail\n{self._as_typed(text)}\nkohort_told=$?\n{keep}\nexit $kohort_told"
+        script = f"set -o pipefail\n{self._as_typed(text)}\nkohort_status=$?\n{keep}\nexit $kohort_status"
         done = subprocess.run(
             ["bash", "-c", script],
             cwd=self.folder,
@@ -185,7 +185,7 @@ class PageRunner:
         self._exports.unlink()
 
     def _as_typed(self, text: str) -> str:
-        """The line with our own home in it; plugins are programs, which kubectl only looks for."""
+        """The line with our own home in it; plugins are programs, which kubectl only searches for."""
         text = self._in_place(text)
         return text if self.kubectl else _PLUGIN.sub("kubectl-", text)
 
@@ -210,7 +210,7 @@ class PageRunner:
             await client.close()
 
     def _kubeconfig(self) -> Path:
-        """Where kubectl would look, too: a page that does not say how it finds the cluster is wrong."""
+        """As kubectl finds it: a page that does not state how it finds the cluster is wrong."""
         found = Path(self.environment.get("KUBECONFIG") or self.home / ".kube" / "config")
         assert found.exists(), "kubectl finds no cluster: kohort up --merge-kubeconfig, or export KUBECONFIG=…"
         return found
@@ -220,18 +220,18 @@ class PageRunner:
         return sorted(found.glob("*.yaml")) if found.is_dir() else [found]
 
 
-def _is_expected(command: Command, said: CommandOutput) -> bool:
-    if any(_REFUSED.match(line) for line in command.says) and command.verb not in VERBS_WITH_VERDICT:
-        is_expected = said.code != 0
+def _is_expected(command: Command, result: CommandOutput) -> bool:
+    if any(_REFUSED.match(line) for line in command.expected_lines) and command.verb not in VERBS_WITH_VERDICT:
+        is_expected = result.code != 0
     else:
-        is_expected = said.code == 0 or (said.code == 1 and command.verb in VERBS_WITH_VERDICT)
-    return is_expected and (not command.says or matches_page(said.out, command.says))
+        is_expected = result.code == 0 or (result.code == 1 and command.verb in VERBS_WITH_VERDICT)
+    return is_expected and (not command.expected_lines or matches_page(result.out, command.expected_lines))
 
 
 def _mismatch(page: Path, command: Command, seen: str) -> AssertionError:
     place = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page.name
-    told = "\n".join(command.says)
-    return AssertionError(f"{place}:{command.line}: {command.text}\nsays:\n{seen}\nand not:\n{told}")
+    expected = "\n".join(command.expected_lines)
+    return AssertionError(f"{place}:{command.line}: {command.text}\nsays:\n{seen}\nand not:\n{expected}")
 
 
 def _values(words: list[str], option: str) -> Iterator[str]:

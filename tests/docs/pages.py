@@ -1,6 +1,6 @@
 """Markdown pages as something to run: commands in their `console` blocks, and files that a reader saves.
 
-Comments say what is to be done with a page (`<!-- test: run -->`) or with the block behind them; README.md lists them.
+Comments define what is done with a page (`<!-- test: run -->`) or with the block after them; README.md lists them.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 RUN: Final = "<!-- test: run -->"
 SHELLS: Final = ("console", "sh", "bash", "zsh", "fish", "shell")
-"""Languages of blocks that somebody types into a shell."""
+"""Languages of blocks with shell commands."""
 CLONE: Final = "test: clone"
 STAYS: Final = "test: stays"
 ONLY_PARSED: Final = "test: only parsed: "
@@ -52,7 +52,7 @@ class Block:
 
     @property
     def is_typed(self) -> bool:
-        """Whether it is for a shell, whatever it is called."""
+        """Whether it is for a shell, by any of its names."""
         return self.language in SHELLS or re.search(r"^\$ ", self.text, re.M) is not None
 
     @property
@@ -67,16 +67,16 @@ class Block:
 
     @property
     def file(self) -> str:
-        """The name under which a reader saves it, if he does."""
+        """The name under which a reader saves it, if any."""
         return self.note.removeprefix(FILE).removesuffix(WITH_MISTAKES) if self.note.startswith(FILE) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line after `$`, and what the page says it prints."""
+    """A line after `$`, and the output that the page shows."""
 
     text: str
-    says: tuple[str, ...]
+    expected_lines: tuple[str, ...]
     line: int
 
     @property
@@ -98,7 +98,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ForegroundCommand:
-    """A command that stays in the foreground while the page goes on in another terminal."""
+    """A command that stays in the foreground while the page continues in another terminal."""
 
     command: Command
 
@@ -112,17 +112,17 @@ class SavedFile:
 
 
 def all_pages() -> list[Path]:
-    """Every page for people."""
+    """Every page for users."""
     return sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")})
 
 
 def pages_to_run() -> list[Path]:
-    """Those that say so."""
+    """Those marked so."""
     return [page for page in all_pages() if is_run(page)]
 
 
 def is_run(page: Path) -> bool:
-    """Whether a page says that it is to be run."""
+    """Whether a page is marked to be run."""
     return RUN in page.read_text("utf-8")
 
 
@@ -156,19 +156,19 @@ def _typed(block: Block) -> Iterator[Command | ForegroundCommand]:
 
 
 def commands(block: Block) -> Iterator[Command]:
-    """The commands of a console block; a line that ends in a backslash goes on."""
-    text, says, start = "", list[str](), 0
+    """The commands of a console block; a line that ends in a backslash continues."""
+    text, expected_lines, start = "", list[str](), 0
     for number, line in enumerate(block.text.splitlines(), block.line):
         if text.endswith("\\"):
             text = f"{text[:-1].rstrip()} {line.strip().removeprefix('> ')}"
         elif line.startswith("$ "):
             if text:
-                yield Command(_bare(text), tuple(says), start)
-            text, says, start = line.removeprefix("$ "), [], number
+                yield Command(_bare(text), tuple(expected_lines), start)
+            text, expected_lines, start = line.removeprefix("$ "), [], number
         else:
-            says.append(line)
+            expected_lines.append(line)
     if text:
-        yield Command(_bare(text), tuple(says), start)
+        yield Command(_bare(text), tuple(expected_lines), start)
 
 
 def _bare(text: str) -> str:
@@ -176,14 +176,14 @@ def _bare(text: str) -> str:
     return re.sub(r"\s+#\s.*$", "", text)
 
 
-def matches_page(said: str, told: tuple[str, ...]) -> bool:
-    """Whether output is what a page shows: `…` stands for anything, a line of it for any lines; ages and ports vary."""
-    return re.fullmatch(_patterns(told), _stripped(said.splitlines())) is not None
+def matches_page(output: str, expected: tuple[str, ...]) -> bool:
+    """Whether output is what a page shows: `…` matches anything, a line of it any lines; ages and ports vary."""
+    return re.fullmatch(_patterns(expected), _stripped(output.splitlines())) is not None
 
 
-def begins_like_page(stream: str, told: tuple[str, ...]) -> bool:
+def begins_like_page(stream: str, expected: tuple[str, ...]) -> bool:
     """Whether a growing stream begins with what a page shows; a line that is not complete yet does not count."""
-    return _beginning(stream, told) is not None
+    return _beginning(stream, expected) is not None
 
 
 def continues_like_page(stream: str, before: tuple[str, ...], after: tuple[str, ...]) -> bool:
@@ -196,8 +196,8 @@ def continues_like_page(stream: str, before: tuple[str, ...], after: tuple[str, 
     return all(any(re.fullmatch(pattern, line) for line in rest) for pattern in wanted)
 
 
-def _beginning(stream: str, told: tuple[str, ...]) -> re.Match[str] | None:
-    return re.match(_patterns(told), _stripped(_complete(stream)))
+def _beginning(stream: str, expected: tuple[str, ...]) -> re.Match[str] | None:
+    return re.match(_patterns(expected), _stripped(_complete(stream)))
 
 
 def _complete(stream: str) -> list[str]:
@@ -208,8 +208,8 @@ def _stripped(lines: list[str]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _patterns(told: tuple[str, ...]) -> str:
-    return "".join(_pattern(line) for line in told)
+def _patterns(expected: tuple[str, ...]) -> str:
+    return "".join(_pattern(line) for line in expected)
 
 
 def _is_gap(line: str) -> bool:

@@ -26,5 +26,5 @@ def reader(tmp_path: Path) -> Iterator[PageRunner]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_does_what_it_says_with_kubectl(page: Path, reader: PageRunner) -> None:
+def test_a_page_works_with_kubectl(page: Path, reader: PageRunner) -> None:
     reader.read(page)

@@ -1,4 +1,4 @@
-"""What pages say is true: those that are to be run are run, and no page has commands, manifests or links that fail."""
+"""Pages are right: those marked to be run are run, and no page has commands, manifests or links that fail."""
 
 import os
 import re
@@ -56,11 +56,11 @@ def reader(tmp_path: Path) -> Iterator[PageRunner]:
 
 @pytest.mark.waits
 @pytest.mark.parametrize("page", pages_to_run(), ids=name)
-def test_a_page_does_what_it_says(page: Path, reader: PageRunner) -> None:
+def test_a_page_works(page: Path, reader: PageRunner) -> None:
     reader.read(page)
 
 
-def test_a_page_that_fails_half_way_leaves_nothing_running(reader: PageRunner, tmp_path: Path) -> None:
+def test_a_page_that_fails_leaves_nothing_running(reader: PageRunner, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(HALF_WAY, "utf-8")
     with pytest.raises(AssertionError, match="and not:\nwell"):
@@ -98,15 +98,15 @@ well
 """
 
 
-# Nothing is forgotten
+# No command is left out
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=name)
-def test_what_a_reader_types_is_run_or_a_reason_says_why_not(page: Path) -> None:
+def test_every_shell_block_is_run_or_has_a_reason_why_not(page: Path) -> None:
     for block in blocks(page):
         if block.is_typed:
             assert is_accounted_for(block, page), (
-                f"{name(page)}:{block.line}: say `<!-- test: run -->` on the page, "
+                f"{name(page)}:{block.line}: add `<!-- test: run -->` to the page, "
                 f"or `<!-- {ONLY_PARSED}REASON -->` before this block (tests/docs/README.md)"
             )
 
@@ -130,7 +130,7 @@ def is_accounted_for(block: Block, page: Path) -> bool:
         ("<!-- test: run by tests/somewhere.py -->\n```yaml\n```", "", "text"),
     ],
 )
-def test_a_block_that_nobody_runs_is_found(page: str, before: str, language: str, tmp_path: Path) -> None:
+def test_a_block_that_is_not_run_is_found(page: str, before: str, language: str, tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     file.write_text(f"{page}\n\n{before}\n```{language}\n$ make it\n```\n", "utf-8")
     assert [is_accounted_for(block, file) for block in blocks(file) if block.is_typed] == [False]
@@ -142,7 +142,7 @@ def test_notes_are_known_and_no_block_is_overlooked(page: Path) -> None:
     assert len(FENCE.findall(page.read_text("utf-8"))) == 2 * len(found), "each begins and ends with ```"
     for block in found:
         is_known = block.note in (CLONE, STAYS, "") or block.why_not_run or block.run_by or block.file
-        assert is_known, f"{name(page)}:{block.line}: {block.note!r} says nothing, or gives no reason"
+        assert is_known, f"{name(page)}:{block.line}: {block.note!r} is unknown, or gives no reason"
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=name)
@@ -245,7 +245,7 @@ def test_the_page_of_the_doctor_has_every_check() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("output", "expected"),
     [
         ("NAME   AGE\njob-train-1a2b3   3m20s\n", ("NAME   AGE", "job-train-9f0e1   5s")),
         ("ready on https://127.0.0.1:41234\n", ("ready on https://127.0.0.1:6443",)),
@@ -256,12 +256,12 @@ def test_the_page_of_the_doctor_has_every_check() -> None:
         ("", ()),
     ],
 )
-def test_what_is_never_twice_the_same_may_differ(said: str, told: tuple[str, ...]) -> None:
-    assert matches_page(said, told)
+def test_what_is_never_twice_the_same_may_differ(output: str, expected: tuple[str, ...]) -> None:
+    assert matches_page(output, expected)
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("output", "expected"),
     [
         ("16 GPUs\n", ("17 GPUs",)),
         ("team-alpha\n", ("team-bravo",)),
@@ -270,12 +270,12 @@ def test_what_is_never_twice_the_same_may_differ(said: str, told: tuple[str, ...
         ("train-x\n", ("train-y",)),
     ],
 )
-def test_everything_else_may_not(said: str, told: tuple[str, ...]) -> None:
-    assert not matches_page(said, told)
+def test_everything_else_may_not(output: str, expected: tuple[str, ...]) -> None:
+    assert not matches_page(output, expected)
 
 
 @pytest.mark.parametrize(
-    ("stream", "told"),
+    ("stream", "expected"),
     [
         ("ready\n", ("ready",)),
         ("ready\none more\n", ("ready",)),
@@ -284,12 +284,12 @@ def test_everything_else_may_not(said: str, told: tuple[str, ...]) -> None:
         ("", ()),
     ],
 )
-def test_a_stream_may_go_on_behind_what_a_page_shows(stream: str, told: tuple[str, ...]) -> None:
-    assert begins_like_page(stream, told)
+def test_a_stream_may_go_on_behind_what_a_page_shows(stream: str, expected: tuple[str, ...]) -> None:
+    assert begins_like_page(stream, expected)
 
 
 @pytest.mark.parametrize(
-    ("stream", "told"),
+    ("stream", "expected"),
     [
         ("", ("ready",)),
         ("ready", ("ready",)),
@@ -298,8 +298,8 @@ def test_a_stream_may_go_on_behind_what_a_page_shows(stream: str, told: tuple[st
         ("one\nthree\ntwo\n", ("one", "two")),
     ],
 )
-def test_a_stream_begins_with_what_a_page_shows(stream: str, told: tuple[str, ...]) -> None:
-    assert not begins_like_page(stream, told)
+def test_a_stream_begins_with_what_a_page_shows(stream: str, expected: tuple[str, ...]) -> None:
+    assert not begins_like_page(stream, expected)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_lines_behind_ctrl_c_come_in_order(stream: str, is_fine: bool) -> None:
     assert continues_like_page(stream, ("ready",), ("…", "stopping", "stopped")) is is_fine
 
 
-def test_a_command_that_stays_may_print_on_while_it_is_looked_at(reader: PageRunner, tmp_path: Path) -> None:
+def test_a_foreground_command_may_print_while_it_is_observed(reader: PageRunner, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(CHATTY, "utf-8")
     reader.read(page)

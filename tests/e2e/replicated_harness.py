@@ -36,7 +36,7 @@ from kohort.metrics.registry import MetricsRegistry
 
 STEP = 0.25
 TIMEOUT = 900.0
-"""Seconds in which every condition must be met, whatever fails: a stalled watch is detected after 150."""
+"""Seconds in which every condition must be met after any failure: a stalled watch is detected after 150."""
 SETTLED_SECONDS = 12.0
 """Seconds without a write or a pending request after which all controllers are done: longer than any pause."""
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"

@@ -38,7 +38,7 @@ async def test_runs_without_faults_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("run", range(RUNS))
-async def test_every_fifth_request_fails_in_another_way(run: int) -> None:
+async def test_every_fifth_request_fails_differently(run: int) -> None:
     faults = list(FAULTS.values())[2 * run :] + list(FAULTS.values())[: 2 * run]
     await assert_unchanged_by(failing_requests(dict(zip(range(run, MOST, RUNS), cycle(faults), strict=False))))
 

@@ -52,9 +52,9 @@ async def running_environment(
     nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated_runtime
 ) -> AsyncIterator[Environment]:
     """Runs a cluster of these nodes with every framework that `kohort install` enables."""
-    crew = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
+    node_agent = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
     usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
-    async with running_control_plane(ServerSettings(), crew) as plane, running_test_manager(plane, usual):
+    async with running_control_plane(ServerSettings(), node_agent) as plane, running_test_manager(plane, usual):
         yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
         )

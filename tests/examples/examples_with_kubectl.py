@@ -19,11 +19,11 @@ def reader(tmp_path: Path) -> Iterator[PageRunner]:
     found.close()
 
 
-def test_the_mock_training_runs_as_it_stands(reader: PageRunner) -> None:
+def test_the_mock_training_runs_unmodified(reader: PageRunner) -> None:
     reader.run("kohort up -d --merge-kubeconfig --end-pods")
-    said = reader.run("kubectl apply -f examples/mock-training/")
-    assert "job.batch/mock-training created" in said
-    assert "Warning: " in said, "the annotation is no label"
+    output = reader.run("kubectl apply -f examples/mock-training/")
+    assert "job.batch/mock-training created" in output
+    assert "Warning: " in output, "the annotation is no label"
     reader.run("kubectl wait -n training --for=condition=complete job/mock-training --timeout=180s")
     assert LAST_WORDS in reader.run("kubectl logs -n training job/mock-training")
 

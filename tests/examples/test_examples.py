@@ -52,7 +52,9 @@ async def starts(user: UserClient, job: str, namespace: str, pods: int) -> None:
 
 async def finishes(user: UserClient, job: str, namespace: str) -> None:
     await eventually(
-        lambda: user.workload_of(job, namespace), lambda found: says(found, "Finished") == "True", f"{job} finishes"
+        lambda: user.workload_of(job, namespace),
+        lambda found: condition_status(found, "Finished") == "True",
+        f"{job} finishes",
     )
 
 
@@ -63,7 +65,7 @@ async def waits(user: UserClient, job: str, namespace: str, why: str) -> None:
 
 
 async def diagnosis(environment: Environment, example: str) -> set[str]:
-    """What the doctor finds, hints apart; whatever that is, the example's page must tell of it."""
+    """Findings of the doctor, hints apart; the example's page must mention each of them."""
     report = run_checks(await take_snapshot(environment.admin, EXTRA_KINDS))
     found = {each.check.id for each in report.findings if each.check.severity is not DoctorSeverity.HINT}
     page = (EXAMPLES / example / "README.md").read_text("utf-8")
@@ -71,14 +73,14 @@ async def diagnosis(environment: Environment, example: str) -> set[str]:
     return found
 
 
-def says(found: Object | None, type_: str) -> str:
+def condition_status(found: Object | None, type_: str) -> str:
     return condition(found, type_)[0]
 
 
 # Seed by seed
 
 
-async def test_the_mock_training_runs_and_says_so(tmp_path: Path) -> None:
+async def test_the_mock_training_runs_and_prints_its_result(tmp_path: Path) -> None:
     """As processes of this machine, with the epochs made shorter."""
     offered = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     choice = RuntimeChoice(RuntimeName.PROCESS, tmp_path, offered, at_stop=AtStop.END)
@@ -138,9 +140,9 @@ async def log_of(user: UserClient, pod: Object) -> str:
     return (await user.client.of(Pod).log(key)).decode()
 
 
-async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
+async def test_three_teams_share_48_gpus_as_the_example_describes() -> None:
     def lasting(text: str) -> str:
-        """Simulated pods end by themselves unless told otherwise; `kohort up --run-seconds` tells it there."""
+        """Simulated pods end by themselves unless configured otherwise; `kohort up --run-seconds` sets it there."""
         return text.replace(
             "  template:\n", '  template:\n    metadata: {annotations: {kohort.dev/run-seconds: "3600"}}\n'
         )
@@ -166,7 +168,7 @@ async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
 
 
 async def held_for(user: UserClient, job: str, namespace: str) -> float:
-    """How long it has had quota; of two who got it in the same second, neither is the newer one who has to go."""
+    """How long it has had quota; of two that got it in the same second, neither is the newer one that has to end."""
     found = await user.workload_of(job, namespace)
     conditions = (found or {})["status"]["conditions"]
     since = next(each["lastTransitionTime"] for each in conditions if each["type"] == "QuotaReserved")
@@ -219,7 +221,7 @@ async def of_app(user: UserClient, app: str, namespace: str = "default") -> list
     return await user.all_of("v1", "Pod", namespace, f"app={app}")
 
 
-async def test_spot_nodes_take_who_tolerates_them() -> None:
+async def test_spot_nodes_take_pods_that_tolerate_them() -> None:
     nodes = [
         DeclaredNode("steady", {"cpu": "8", "pods": "110"}, labels={"node-type": "on-demand"}),
         DeclaredNode(
@@ -247,16 +249,18 @@ async def test_every_kind_is_queued() -> None:
         await finishes(admin, "a-pod", "default")
         await eventually(
             lambda: admin.get(KUEUE, "Workload", "a-group", "default"),
-            lambda found: says(found, "Finished") == "True",
+            lambda found: condition_status(found, "Finished") == "True",
             "the group runs to its end",
         )
         await eventually(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
         await eventually(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
-        await _everybody_was_admitted(environment)
+        await _all_workloads_were_admitted(environment)
         assert await diagnosis(environment, "every-kind") == set()
 
 
-async def _everybody_was_admitted(environment: Environment) -> None:
+async def _all_workloads_were_admitted(environment: Environment) -> None:
     found = await environment.user().all_of(KUEUE, "Workload", "default")
     assert len(found) >= 6, "a Job, a pod, a group, two pods of a Deployment, a StatefulSet"
-    assert {says(each, "QuotaReserved") or "True" for each in found if not says(each, "Finished")} == {"True"}
+    assert {
+        condition_status(each, "QuotaReserved") or "True" for each in found if not condition_status(each, "Finished")
+    } == {"True"}

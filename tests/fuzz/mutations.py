@@ -1,7 +1,7 @@
 """Damage to valid values: what is wrong in one or two places gets further than what is random throughout.
 
-Seeded, so that a failure can be repeated; `KOHORT_FUZZ_SECONDS` lets each fuzzer run longer, and `KOHORT_FUZZ_SEED`
-lets it begin elsewhere.
+Seeded, so that a failure can be repeated; `KOHORT_FUZZ_SECONDS` prolongs the run of each fuzzer, and `KOHORT_FUZZ_SEED`
+sets its seed.
 """
 
 import os
@@ -21,7 +21,7 @@ JUNK: Final[tuple[Json, ...]] = (
 
 
 def rounds(usual: int) -> Iterator[int]:
-    """As many as are usual, or for as long as is asked for."""
+    """As many as are usual, or for the requested time."""
     if not SECONDS:
         yield from range(usual)
         return

@@ -1,4 +1,4 @@
-"""Random requests to the API server, from the request line to the object: none is answered with 500, none breaks it.
+"""Random requests to the API server, from the request line to the object: no response is a 500, none breaks it.
 
 `make test` sends a few hundred; `make fuzz` searches longer.
 """
@@ -20,10 +20,10 @@ from kohort.embedded.server.requests.request_info import ServerRequest
 
 REQUESTS_PER_SERVER = 12
 LONGEST_ANSWER = 60
-"""Seconds in which a request is answered, also on a busy machine."""
+"""Seconds until a response, also on a busy machine."""
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 EXPECTED = ("typed patch object", "declared merge key", "list element types", "unable to find api field")
-"""Refusals for which kube-apiserver answers 500, too."""
+"""Rejections for which kube-apiserver returns 500, too."""
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "get", "")
 SEGMENTS = st.one_of(
@@ -232,10 +232,10 @@ KNOWN = [
     FuzzedRequest("GET", MAPS, [], [("Impersonate-User", "\udcff\udcfe")], b"", is_admin=True),
     FuzzedRequest("GET", MAPS, [], [("Authorization", f"Bearer {DEEP}.e30.AA")], b"", is_admin=False),
 ]
-"""Requests that once were answered with 500."""
+"""Requests whose response once was a 500."""
 
 
 @example(KNOWN)
 @given(st.lists(SENT, min_size=1, max_size=REQUESTS_PER_SERVER))
-def test_no_request_is_answered_with_an_error_of_the_server(requests: list[FuzzedRequest]) -> None:
+def test_no_request_results_in_an_internal_server_error(requests: list[FuzzedRequest]) -> None:
     asyncio.run(answer_all(requests))

@@ -1,4 +1,4 @@
-"""Valid requests to the API server with one or two faults: none is answered with 500, and none breaks the server.
+"""Valid requests to the API server with one or two faults: no response is a 500, and none breaks the server.
 
 Each part of a request (method, path, query, headers, the text of the body, its members) is damaged by itself. So the
 fault gets past the checks of all other parts, which a request that is random throughout seldom does.
@@ -28,9 +28,9 @@ HALF = 0.5
 LONGEST_ANSWER = 60
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 PASSED = (200, 201, 401, 403, 409, 503)
-"""Answers to requests without a fault: some tokens and rights are unknown, and nothing runs that has a log."""
+"""Responses to requests without a fault: some tokens and permissions are unknown, and nothing runs that has a log."""
 EXPECTED = (b"typed patch object", b"declared merge key", b"list element types", b"unable to find api field")
-"""Refusals for which kube-apiserver answers 500, too."""
+"""Rejections for which kube-apiserver returns 500, too."""
 
 
 @dataclass(frozen=True)

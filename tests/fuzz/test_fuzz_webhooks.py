@@ -1,4 +1,4 @@
-"""Malformed objects sent to every webhook: each gets an answer, and none is taken for a fault of the manager.
+"""Malformed objects sent to every webhook: each gets a response, and none is taken for a fault of the manager.
 
 Valid objects are damaged at random places (`damage.py`).
 """
@@ -40,7 +40,7 @@ class FuzzReads:
 
 
 class FuzzGatherer:
-    """Knows that every job is in scope."""
+    """Permissions and scope of every job."""
 
     async def build(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
         return replace(JobContext(cast("ClusterReader", FuzzReads())), is_new=is_new)
