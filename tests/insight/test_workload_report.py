@@ -178,7 +178,7 @@ async def test_the_result_and_its_history_are_reported() -> None:
 async def test_a_workload_that_is_never_evaluated_is_reported_with_the_remedy() -> None:
     async with running_manager_harness() as harness:
         await harness.create(make_resource_flavor(), make_cluster_queue("cq"), make_local_queue("lq", "cq"))
-        await harness.create(make_local_queue("stopped", "cq", stopPolicy="Hold"), make_local_queue("lost", "nowhere"))
+        await harness.create(make_local_queue("stopped", "cq", stopPolicy="Hold"), make_local_queue("lost", "missing"))
         await harness.create(make_workload("held", "lq", active=False), make_workload("stuck", "stopped"))
         await harness.create(make_workload("astray", "lp"), make_workload("far", "lost"))
         snapshot = await look(harness)

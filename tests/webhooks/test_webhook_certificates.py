@@ -207,7 +207,7 @@ async def test_the_replica_that_comes_second_takes_what_the_first_wrote() -> Non
 
 async def test_without_its_namespace_the_error_names_the_command_to_create_it() -> None:
     async with running_cluster_without_kueue() as cluster:
-        source = SecretSource(client_of(cluster), ObjectKey("nowhere", "x"), HOSTS)
+        source = SecretSource(client_of(cluster), ObjectKey("missing", "x"), HOSTS)
         with pytest.raises(CertificateError, match=r'Secret missing/x: .*"missing" not found: create the namespace'):
             await source.current()
 
