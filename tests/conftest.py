@@ -1,4 +1,4 @@
-"""How long property tests search, that tests hear Ctrl-C, in which order and beside which others tests run.
+"""The profiles of property tests, Ctrl-C in tests, and the order and concurrency of tests.
 
 Moderately at the desk, the same bounded examples on every CI run; `--hypothesis-profile=thorough` searches longer.
 """
@@ -26,7 +26,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Whoever runs the tests in the background has Ctrl-C ignored, and all that they start would have it so too."""
+    """Tests started in the background have Ctrl-C ignored, and all processes that they start would inherit that."""
     config.stash[MACHINE] = Machine()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,7 +39,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Modules and tests stay until the end: the garbage collector need not look at a million objects each time.
+    """Modules and tests stay until the end: the garbage collector need not visit a million objects each time.
 
     It runs less often, too: with the default it takes a twentieth of the time.
     """

@@ -1,4 +1,4 @@
-"""The time of the running event loop, advanced by a test: timers become due when it says so, on a busy machine too."""
+"""The time of the running event loop, advanced by a test: timers become due on `advance`, on a busy machine too."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Tests marked `exclusive` have the machine to themselves: no other test runs beside them, in any process or clone.
 
 Every test holds a shared lock on a file of the user, an exclusive one the whole lock. A second lock, the gate, is held
-by whoever waits for the whole lock, so that new tests queue behind it instead of keeping it out.
+by the process that waits for the whole lock, so that new tests queue behind it instead of keeping it out.
 """
 
 import fcntl
@@ -59,7 +59,7 @@ class Machine:
         end = time.monotonic() + self._patience
         while not _try_lock(self._tests):
             if time.monotonic() >= end:
-                self._patience = 0.0  # who holds it hangs: later exclusive tests of this process do not wait again
+                self._patience = 0.0  # the holder hangs: later exclusive tests of this process do not wait again
                 return
             time.sleep(0.01)
 

@@ -8,7 +8,7 @@ SHARE_NOTHING = frozenset(
         "tests/examples/examples_with_kubectl.py",
     }
 )
-"""Files whose tests need nothing of each other, so that each goes to the process that has time."""
+"""Files whose tests are independent, so that each is sent to an idle process."""
 
 
 def share_of(test: str) -> str:

@@ -1,4 +1,4 @@
-"""Who runs beside whom: tests share the machine, exclusive ones have it alone and are not kept waiting by new ones."""
+"""Which tests run concurrently: tests share the machine, exclusive ones run alone and are not delayed by new ones."""
 
 import fcntl
 import os
@@ -29,7 +29,7 @@ def machine(tmp_path: Path) -> Iterator[Callable[[], Machine]]:
 
 
 class Test:
-    """One that runs in a thread until it is let go."""
+    """One that runs in a thread until it is released."""
 
     def __init__(self, lock: AbstractContextManager[None]) -> None:
         self._lock = lock
@@ -51,7 +51,7 @@ class Test:
 Test.__test__ = False  # type: ignore[attr-defined]
 
 
-def test_tests_run_beside_each_other(machine: Callable[[], Machine]) -> None:
+def test_tests_run_concurrently(machine: Callable[[], Machine]) -> None:
     tests = [Test(machine().shared()) for _ in range(3)]
     assert all(each.began.wait(PATIENCE) for each in tests)
     for each in tests:
@@ -75,7 +75,7 @@ def test_an_exclusive_test_waits_for_others_and_others_wait_for_it(machine: Call
 
 
 def gate_is_shut(machine: Machine) -> None:
-    """Wait until somebody waits for the whole machine."""
+    """Wait until another process waits for the whole machine."""
     while True:
         try:
             fcntl.flock(machine._gate, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -84,7 +84,7 @@ def gate_is_shut(machine: Machine) -> None:
         fcntl.flock(machine._gate, fcntl.LOCK_UN)
 
 
-def test_an_exclusive_test_does_not_wait_for_ever(machine: Callable[..., Machine]) -> None:
+def test_an_exclusive_test_waits_for_a_limited_time(machine: Callable[..., Machine]) -> None:
     hanging = Test(machine().shared())
     assert hanging.began.wait(PATIENCE)
     with machine(0.0).exclusive():

@@ -39,10 +39,10 @@ def test_ci_runs_the_peers_where_go_is(tools: Path) -> None:
     assert ci(tools) == ["make test", "make lint", "make test-peers"]
 
 
-def test_ci_says_in_one_line_that_the_peers_did_not_run(tools: Path) -> None:
-    *ran, said = ci(tools)
+def test_ci_reports_in_one_line_that_the_comparisons_did_not_run(tools: Path) -> None:
+    *ran, message = ci(tools)
     assert ran == ["make test", "make lint"]
-    assert said.startswith("not run: make test-peers")
+    assert message.startswith("not run: make test-peers")
 
 
 @pytest.mark.parametrize(("named", "collected"), [("tests", False), ("tests/cluster", True)])
@@ -59,7 +59,7 @@ def test_every_part_of_kubernetes_has_the_same_version() -> None:
     assert set(parts) == {binaries.versions().kubernetes.replace("v1.", "v0.", 1)}
 
 
-def test_without_go_a_missing_program_is_told_in_one_line(
+def test_without_go_a_missing_program_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(binaries, "CACHE", tmp_path)

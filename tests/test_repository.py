@@ -128,7 +128,7 @@ def test_an_unfit_python_is_named_in_one_line_with_the_remedy(
     assert all(line.startswith("make: ***") for line in rest)
 
 
-def test_help_names_every_target_people_call(repository: RepositoryCopy) -> None:
+def test_help_lists_every_documented_target(repository: RepositoryCopy) -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert phony
     listed = re.findall(r"^  make ([\w-]+) +\S", repository.make("help").stdout, re.M)

@@ -39,7 +39,7 @@ def text_files(places: Iterable[Path]) -> Iterator[Path]:
         yield from (file for file in files if file.suffix in TEXT_SUFFIXES)
 
 
-def numbers_leading_nowhere(places: Iterable[Path], rules: set[str]) -> list[str]:
+def undefined_numbers(places: Iterable[Path], rules: set[str]) -> list[str]:
     return [
         f"{file}: {number}"
         for file in text_files(places)
@@ -53,7 +53,7 @@ def definitions() -> list[str]:
 
 
 def test_every_rule_number_named_in_the_project_exists(definitions: list[str]) -> None:
-    assert numbers_leading_nowhere([ROOT / place for place in SEARCHED], set(definitions)) == []
+    assert undefined_numbers([ROOT / place for place in SEARCHED], set(definitions)) == []
 
 
 def test_no_rule_number_is_defined_twice(definitions: list[str]) -> None:
@@ -69,7 +69,7 @@ def test_a_made_up_number_is_reported_with_its_file(tmp_path: Path, definitions:
     made_up = "API-" + "9999"
     source = tmp_path / "module.py"
     source.write_text(f'"""Implements API-1 and {made_up}."""')
-    assert numbers_leading_nowhere([tmp_path], set(definitions)) == [f"{source}: {made_up}"]
+    assert undefined_numbers([tmp_path], set(definitions)) == [f"{source}: {made_up}"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_made_up_number_is_reported_with_its_file(tmp_path: Path, definitions:
         ("**MK-2** A queue lists checks.", ["MK-2"]),
         ("**GS-3 eviction.** Given a running job", ["GS-3"]),
         ("| GA-4 | LocalQueue is accepted |", ["GA-4"]),
-        ("as **said** in API-5, and | SCH-124 (requeue) | text |", []),
+        ("as **stated** in API-5, and | SCH-124 (requeue) | text |", []),
     ],
 )
 def test_a_rule_is_defined_where_its_number_opens_the_paragraph_or_row(text: str, rules: list[str]) -> None:
