@@ -6,24 +6,28 @@ from pathlib import Path
 
 from lint.harness_names import harness_faults
 from lint.help_texts import help_faults, summary_faults
+from lint.personification import personifications
 from lint.unique_names import duplicate_names
 from lint.vocabulary import banned_words
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "kohort"
 TESTS = ROOT / "tests"
-PLAIN_TESTS = (TESTS / "kit", TESTS / "fuzz")
-"""Test packages in which, as in `src`, no banned word occurs."""
+LINT = "tests/lint/"
+"""Its modules hold the banned words."""
 
 
 def faults() -> Iterator[str]:
     """Everything that is wrong, one line each."""
-    sources = modules_below(SOURCES)
+    sources, tests = modules_below(SOURCES), modules_below(TESTS)
     yield from duplicate_names(sources)
-    for path, text in [*sources.items(), *(each for tests in PLAIN_TESTS for each in modules_below(tests).items())]:
-        yield from banned_words(path, text)
-    for path, text in modules_below(TESTS).items():
+    for path, text in [*sources.items(), *tests.items()]:
+        if not path.startswith(LINT):
+            yield from banned_words(path, text)
+    for path, text in tests.items():
         yield from harness_faults(path, text)
+        if not path.startswith(LINT):
+            yield from personifications(path, text)
     yield from command_faults()
 
 

@@ -34,6 +34,7 @@ ALLOWED_TEXTS: frozenset[str] = frozenset()
 """Texts copied verbatim from Kubernetes or Kueue."""
 
 BANNED = frozenset(BANNED_WORDS.split())
+PHRASE = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(PHRASES)})(?![A-Za-z])", re.IGNORECASE)
 WORD = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(sorted(BANNED))}|{'|'.join(PHRASES)})(?![A-Za-z])", re.IGNORECASE)
 PART_OF_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
