@@ -14,7 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.schema_strategies import edited, json_for
-from golden.admission import FILES, load
+from kit.golden.admission import FILES
+from kit.golden.recordings import api_recording_with_times
 from kohort.api.kinds import CustomObject, all_kinds, kind_of
 from kohort.api.kueue import v1beta1, v1beta2
 from kohort.api.kueue.conversion import V1BETA1, V1BETA2, convert
@@ -138,7 +139,7 @@ def passes_the_schema(value: Json, schema: Schema) -> bool:
 
 def golden_sightings() -> Iterator[RuleCase]:
     for name in FILES:
-        for case in load(name):
+        for case in api_recording_with_times(name):
             former: Json = NOTHING
             for step in case["steps"]:
                 yield from step_sightings(step, former)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from golden.admission import FOLDER
+from kit.golden.recordings import api_recording
 from kohort.api.crds import WebhookService, definition, definitions, open_api
 from kohort.api.kinds import all_kinds
 from kohort.api.kueue import v1beta1, v1beta2
@@ -20,7 +20,7 @@ Json = Any
 ALL = definitions(WebhookService())
 BY_PLURAL = {crd["spec"]["names"]["plural"]: crd for crd in ALL}
 VERSIONS = ("v1beta2", "v1beta1")
-GOLDEN_STEPS = json.loads((FOLDER / "printer-columns.json").read_text(encoding="utf-8"))[0]["steps"]
+GOLDEN_STEPS = api_recording("printer-columns")[0]["steps"]
 COLUMN_STEPS = [step for step in GOLDEN_STEPS if step.get("columns")]
 DISCOVERED = next(step["resources"] for step in GOLDEN_STEPS if step["op"] == "discovery")
 

@@ -1,4 +1,3 @@
-import json
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
@@ -6,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.golden.recordings import api_recording
 from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.fields import ErrorKind, FieldError, Path
 from kohort.api.gates import (
@@ -21,7 +21,6 @@ from kohort.api.gates import (
 )
 
 SPEC = FilePath(__file__).parents[2] / "docs" / "spec" / "api-config-metrics.md"
-GOLDEN = FilePath(__file__).parents[1] / "golden" / "api" / "feature-gates.json"
 HERE = Path("featureGates")
 FLAG = Path("--feature-gates")
 CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
@@ -72,7 +71,7 @@ def test_defaults_are_those_of_the_reference_for_all_80_gates() -> None:
     without_effect = {name: default for name, default in WITHOUT_EFFECT.items() if name not in removed_later}
     ours = {gate.name: gate.value.default for gate in Gate} | without_effect
 
-    assert ours == json.loads(GOLDEN.read_text())
+    assert ours == api_recording("feature-gates")
     assert len(ours) == len(specified()) == 80
     assert not Gate.__members__.keys() & WITHOUT_EFFECT.keys()
 

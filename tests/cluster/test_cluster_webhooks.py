@@ -17,6 +17,7 @@ from cryptography import x509
 from cluster.client import JsonClient
 from cluster.control_plane import ControlPlane, ControlPlaneWithoutScheduler
 from cluster.kubectl import Kubectl
+from kit.golden.admission_writes import WRITES, WebhookBypass, expected, outcome
 from kit.virtual_time import VirtualClock, eventually
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
@@ -30,7 +31,6 @@ from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secre
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.startup import own_username, running_certificates, running_webhook_server
 from webhooks.webhook_harness import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, webhook_configuration, webhook_wiring
-from webhooks.write_replay import WRITES, WebhookBypass, expected, outcome
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cluster.kubectl import Kubectl
-from golden.admission import load
 from kit.commands import CommandResult
+from kit.golden.recordings import api_recording
 from kohort.api.kinds import CustomObject, all_kinds
 from kohort.api.kueue.group import GROUP
 
@@ -16,7 +16,10 @@ Json = Any
 
 NAMES = sorted({f"{kind.info.resource.plural}.{GROUP}" for kind in all_kinds(GROUP)})
 COLUMNS = [
-    step for case in load("printer-columns") for step in case["steps"] if step["op"] == "get" and step["columns"]
+    step
+    for case in api_recording("printer-columns")
+    for step in case["steps"]
+    if step["op"] == "get" and step["columns"]
 ]
 """Of the kinds of which there was an object when they were recorded."""
 QUEUE = {"apiVersion": f"{GROUP}/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "lonely"}}

@@ -7,7 +7,7 @@ import pytest
 
 from cluster.client import JsonClient
 from cluster.write_results import kohort_result, server_result
-from golden.admission import FILES, replay
+from kit.golden.admission import FILES, replay
 from kohort.api.kueue.admission import ObjectWrite
 
 WRITES = [

@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from kit.golden import SkippedSteps, TranscriptReplay, scenarios
+from kit.golden.lifecycle import SkippedSteps, TranscriptReplay
+from kit.golden.recordings import api_recording
 from kit.manager import running_manager_harness
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
@@ -16,13 +17,13 @@ from kohort.controllers.context import ManagerSettings
 Differences = dict[str, list[str]]
 
 FILES = ("lifecycle", "lifecycle-2", "lifecycle-3", "lifecycle-4", "lifecycle-gated")
-CASES = [(name, case["id"]) for name in FILES for case in scenarios(name)]
+CASES = [(name, case["id"]) for name in FILES for case in api_recording(name)]
 
 SKIPPED = SkippedSteps(operations=frozenset({"visibility", "get"}), kinds=frozenset({"MultiKueueCluster", "Job"}))
 """Visibility has its test in tests/web, columns have theirs with the embedded server; multi-cluster has none yet."""
 
 JOBS = frozenset({"G1", "G2"})
-"""Cases with batch Jobs: see test_golden_lifecycle_jobs."""
+"""Cases with batch Jobs: see tests/jobs/test_golden_gated_jobs.py."""
 
 OLD_VERSION = frozenset({("N7", 1), ("N7", 4), ("N7", 7), ("Q1", 2)})
 """Steps through v1beta1, as described by their cases."""
@@ -127,7 +128,7 @@ async def _play(name: str) -> Differences:
     async with running_manager_harness(settings_of(name)) as harness:
         play = TranscriptReplay(harness, OLD_VERSION, DEVIATING)
         async with play.prepared():
-            for case in scenarios(name):
+            for case in api_recording(name):
                 if case["id"] not in JOBS:
                     found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case, SKIPPED)]
     return found

@@ -1,7 +1,5 @@
 """The recorded job cases of the real Kueue, and a harness with their settings (tests/golden/jobs/README.md)."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +12,6 @@ from kohort.api.meta import LabelSelector
 from kohort.jobs.contract import Framework
 from kohort.jobs.registry import registry_of
 
-FOLDER = Path(__file__).parents[1] / "golden" / "jobs"
 FLAVOR_F = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
     "kind": "ResourceFlavor",
@@ -23,12 +20,6 @@ FLAVOR_F = {
 }
 
 Json = Any
-
-
-def cases(name: str) -> list[Json]:
-    """The cases of a file."""
-    found: list[Json] = json.loads((FOLDER / f"{name}.json").read_text())
-    return found
 
 
 def gates_of(case: Json) -> FeatureGates:

@@ -1,10 +1,11 @@
 """An elastic Job on a whole control plane: it grows while it runs, and no pod is placed without quota (GS-21)."""
 
 from jobs.actions import ELASTIC
+from jobs.job_cluster import PODS, JobCluster, running_job_cluster
 from jobs.job_manager_harness import conditions_of, queue_objects
-from jobs.scenario_replay import NAMESPACE, PODS, JobCluster, running_job_cluster
 from kit.builders.batch import make_job
 from kit.builders.core import make_namespace
+from kit.golden.lifecycle import NAMESPACE
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.frameworks.job import BatchJobFramework

@@ -1,23 +1,22 @@
 """Scenarios with batch Jobs come out as with the real Kueue on a real control plane, but for what is listed here."""
 
 import asyncio
-import json
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from jobs.scenario_replay import NAMESPACE, ScenarioReplay, running_job_cluster
-from kit.builders.core import make_namespace
+from jobs.job_cluster import running_job_cluster
+from jobs.job_replay import JobTranscriptReplay
+from kit.golden.lifecycle import SkippedSteps
+from kit.golden.recordings import api_recording
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.controllers.context import ManagerSettings
 
-FILE = Path(__file__).parents[1] / "golden" / "api" / "jobs.json"
-CASES = json.loads(FILE.read_text())
+CASES = api_recording("jobs")
+SKIPPED = SkippedSteps(kinds=frozenset({"Pod"}))
 SETTINGS = ManagerSettings(Configuration(wait_for_pods_ready=WaitForPodsReady()))
 
 DEVIATIONS: dict[str, dict[int, str]] = {
-    "J5": {17: "recorded in the moment between the end of readiness and the release of the quota"},
     "J7": {
         1: "SCH-1041: DeactivationTarget goes with the deactivation",
         6: "API-125: a workload that is made active again returns, runs, and is out of time again",
@@ -42,10 +41,10 @@ def played() -> dict[str, list[str]]:
 async def _play() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     async with running_job_cluster(SETTINGS) as harness:
-        play = ScenarioReplay(harness, DEVIATING)
-        await harness.create(make_namespace(NAMESPACE))
-        for case in CASES:
-            found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case)]
+        replay = JobTranscriptReplay(harness, DEVIATING)
+        async with replay.prepared():
+            for case in CASES:
+                found[case["id"]] = [f"{number}: {line}" async for number, line in replay.case(case, SKIPPED)]
     return found
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobs.golden_jobs import cases, events_of, harness_of, without_empty
+from jobs.golden_jobs import events_of, harness_of, without_empty
 from jobs.pass_harness import PassHarness, PassResult
+from kit.golden.recordings import job_recording
 from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission
@@ -23,7 +24,7 @@ from kohort.jobs.workload_builder import stored
 Json = Any
 
 JOB = BatchJobFramework()
-CASES = cases("job")
+CASES = job_recording("job")
 QUEUED = [case for case in CASES if "workload" in case]
 STARTED = [case for case in QUEUED if "stopped" in case]
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from jobs.golden_jobs import cases, harness_of
+from jobs.golden_jobs import harness_of
 from jobs.pass_harness import PassHarness
 from jobs.test_golden_job_flows import admit
+from kit.golden.recordings import job_recording
 from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -52,7 +53,7 @@ async def staged(workload: str) -> PassHarness:
     return stage
 
 
-@pytest.mark.parametrize("case", cases("equivalence"), ids=lambda case: f"{case['edit']}, {case['workload']}")
+@pytest.mark.parametrize("case", job_recording("equivalence"), ids=lambda case: f"{case['edit']}, {case['workload']}")
 async def test_an_edit_ends_the_workload_where_it_does_in_kueue(case: Json) -> None:
     stage = await staged(case["workload"])
     before = dict(stage.workloads)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobs.golden_jobs import cases, events_of, harness_of, without_empty
+from jobs.golden_jobs import events_of, harness_of, without_empty
 from jobs.pass_harness import PassHarness, PassResult
+from kit.golden.recordings import job_recording
 from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState
@@ -35,7 +36,7 @@ DIFFERENT = {
 }
 """Flows that differ on purpose, or need frameworks that are not built in; `test_reconciling` has their own tests."""
 
-FLOWS = [case for case in cases("flows-job") if case["name"] not in DIFFERENT]
+FLOWS = [case for case in job_recording("flows-job") if case["name"] not in DIFFERENT]
 
 
 def apply_step(stage: PassHarness, step: Json) -> None:

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from jobs.golden_jobs import cases, events_of, without_empty
+from jobs.golden_jobs import events_of, without_empty
 from jobs.pass_harness import PassResult
 from jobs.pod_flows import ReplayedPass, replay_flow
+from kit.golden.recordings import job_recording
 
 Json = Any
 
-SERVING = [flow for flow in cases("serving") if not flow["name"].startswith("LeaderWorkerSet")]
-FLOWS = [*cases("pod")["flows"], *SERVING]  # type: ignore[call-overload]
+SERVING = [flow for flow in job_recording("serving") if not flow["name"].startswith("LeaderWorkerSet")]
+FLOWS = [*job_recording("pod")["flows"], *SERVING]
 
 RESIZED: Json = {"StatefulSet: to zero and back": [{"count": 4, "name": "main"}]}
 """Where the Workload follows the new size, which upstream omits (DEV-5)."""

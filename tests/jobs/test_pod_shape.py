@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.golden_jobs import cases
+from kit.golden.recordings import job_recording
 from kohort.api.fields import ROOT
 from kohort.jobs.frameworks.pods.members import role_of
 from kohort.jobs.frameworks.pods.shape import shape_change_errors, shape_hash
 
 Json = Any
-ROLES = cases("pod")["roleHashes"]  # type: ignore[call-overload]
+ROLES = job_recording("pod")["roleHashes"]
 
 
 @pytest.mark.parametrize("case", ROLES, ids=lambda case: str(case["name"]))

@@ -17,9 +17,9 @@ from jobs.actions import (
     preempt,
     run_until_settled,
 )
-from jobs.golden_jobs import cases
 from jobs.pass_harness import PassHarness, PassResult
 from jobs.test_golden_job_flows import apply_step
+from kit.golden.recordings import job_recording
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -52,7 +52,7 @@ def reasons(seen: PassResult) -> list[str]:
 
 async def test_the_workload_of_a_former_job_of_the_name_is_never_rewritten() -> None:
     """DEV-8: where the real Kueue updates it in place endlessly."""
-    flow = next(each for each in cases("flows-job") if "DEV-8" in each["name"])
+    flow = next(each for each in job_recording("flows-job") if "DEV-8" in each["name"])
     stage = pass_harness()
     for step in flow["steps"][:4]:
         if step["do"] == "reconcile":

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobs.golden_jobs import cases, configuration_of, gates_of, harness_of, without_empty
+from jobs.golden_jobs import configuration_of, gates_of, harness_of, without_empty
+from kit.golden.recordings import job_recording
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
 from kohort.jobs.defaulting import default_job
@@ -17,7 +18,7 @@ from kohort.jobs.validation import validate_job
 Json = Any
 
 JOB = BatchJobFramework()
-CASES = cases("job")
+CASES = job_recording("job")
 CREATES = [(case, each) for case in CASES for each in case.get("validateCreate", ())]
 UPDATES = [(case, each) for case in CASES for each in case.get("validateUpdate", ())]
 

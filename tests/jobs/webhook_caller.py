@@ -1,6 +1,6 @@
 """A cluster with a manager, to which pods and their owners are submitted through the webhooks."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.merge import merge
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.cache_reader import CacheReader
+from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.expectations import UidExpectations
@@ -28,30 +29,34 @@ SETTINGS = ManagerSettings(
 class WebhookCaller:
     """The webhooks of jobs, as the API server calls them."""
 
-    def __init__(self, harness: JobManagerHarness) -> None:
+    def __init__(
+        self, harness: JobManagerHarness, frameworks: Collection[Framework] = tuple(FRAMEWORKS.values())
+    ) -> None:
         self._harness = harness
+        self._frameworks = frameworks
 
     async def send(self, obj: Job) -> None:
         """Create an object; it must be accepted."""
-        made, errors = await self._judged(obj, None)
+        made, errors = await self.review(obj, None)
         assert not errors, errors
         await self._harness.create(made)
 
     async def change(self, kind: str, name: str, patch: Object) -> list[str]:
         """Change an object; the errors if it is rejected."""
         old = await self._harness.server.get(object_path(kind, name))
-        new, errors = await self._judged(merge(old, patch), old)
+        new, errors = await self.review(merge(old, patch), old)
         if not errors:
             reply = await self._harness.server.merge(object_path(kind, name), new)
             assert reply.status == 200, reply
         return errors
 
-    async def _judged(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
+    async def review(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
+        """The object with defaults, and the errors if it is rejected."""
         context = self._harness.manager.context
-        registry = registry_of(context.settings.configuration, FRAMEWORKS.values())
+        registry = registry_of(context.settings.configuration, self._frameworks)
         gatherer = JobContextBuilder(context, registry, CacheReader(context, UidExpectations()))
         facts = await gatherer.build(new, is_new=old is None, author=None)
-        (framework,) = (each for each in FRAMEWORKS.values() if each.resource.kind == new["kind"])
+        (framework,) = (each for each in self._frameworks if each.resource.kind == new["kind"])
         made, _ = default_job(framework, new, facts)
         errors, _ = validate_job(framework, made, old, facts)
         return made, [str(error) for error in errors]

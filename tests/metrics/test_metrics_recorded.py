@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jobs.actions import ELASTIC
-from jobs.scenario_replay import NAMESPACE, JobCluster, running_job_cluster
+from jobs.job_cluster import JobCluster, running_job_cluster
 from jobs.webhook_caller import make_sent_member, make_sent_pod, running_pod_harness
 from kit.builders.batch import make_job
 from kit.builders.core import make_namespace
@@ -24,6 +24,7 @@ from kit.builders.kueue import (
     make_workload,
     make_workload_priority_class,
 )
+from kit.golden.lifecycle import NAMESPACE
 from kit.manager import running_manager_harness
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration

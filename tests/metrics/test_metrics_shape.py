@@ -1,18 +1,18 @@
 """The page has Kueue's series: names, labels and buckets as recorded from a real Kueue (API-143)."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.golden.recordings import api_recording
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, FairSharing, Metrics
 from kohort.api.gates import DEFAULT_GATES
 from kohort.metrics import KueueMetrics, MetricsRegistry
 from kohort.metrics.families import Counter, Family, Gauge, Histogram
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/metrics-shape.json").read_text())
+GOLDEN = api_recording("metrics-shape")
 SPECIFICATION = Path(__file__).parents[2] / "docs/spec/api-config-metrics.md"
 
 

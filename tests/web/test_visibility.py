@@ -1,7 +1,5 @@
 """The visibility API returns what a real Kueue does, in order, and only to permitted users (API-99…104)."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
+from kit.golden.recordings import api_recording
 from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
 from kohort.kube.access_reviews import AccessAttributes
@@ -19,7 +18,7 @@ from kohort.web.visibility.server import visibility_app
 from kohort.web.visibility.summaries import DEFAULT_LIMIT, MAX_LIMIT, Window, in_cluster_queue, in_local_queue
 from web.engine_fixture import EngineFixture
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/lifecycle-2.json").read_text())
+GOLDEN = api_recording("lifecycle-2")
 M12 = next(case for case in GOLDEN if case["id"] == "M12")
 ROOT = "/apis/visibility.kueue.x-k8s.io"
 

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from kit.golden.admission_writes import WRITES, expected, outcome
 from kohort.api.kueue.admission import ObjectWrite
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.webhooks.registrations import KUEUE
 from webhooks.webhook_harness import WebhookHarness, running_webhook_harness
-from webhooks.write_replay import WRITES, expected, outcome
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kit.builders.core import make_namespace
+from kit.golden.admission_writes import WebhookBypass
 from kit.ports import free_port
 from kit.virtual_time import eventually
 from kohort.api.config.loading import default_configuration
@@ -24,7 +25,6 @@ from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE
 from kohort.webhooks.server import WebhookServer
 from kohort.webhooks.startup import ServingCertificates, running_certificates, running_webhook_server
-from webhooks.write_replay import WebhookBypass
 
 Json = Any
 

@@ -1,18 +1,16 @@
 """Every recorded Configuration file of the reference gets the same result here."""
 
-import json
-from pathlib import Path as FilePath
 from typing import Any
 
 import pytest
 
+from kit.golden.recordings import api_recording
 from kohort.api.codec import Json, without_nulls
 from kohort.api.config import Configuration, effective, parse_configuration
 from kohort.api.fields import FieldError
 from kohort.api.gates import DEFAULT_GATES
 
-GOLDEN = FilePath(__file__).parents[2] / "golden" / "api" / "configuration.json"
-CASES: dict[str, Any] = {case["id"]: case for case in json.loads(GOLDEN.read_text())}
+CASES: dict[str, Any] = {case["id"]: case for case in api_recording("configuration")}
 
 
 def accepted(case: str) -> Configuration:

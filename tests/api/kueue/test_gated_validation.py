@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from golden.admission import load
+from kit.golden.recordings import api_recording_with_times
 from kohort.api.fields import ROOT
 from kohort.api.gates import from_settings
 from kohort.api.kueue.admission import ObjectWrite, admit
 
 GATES = from_settings({"ConcurrentAdmission": True, "PriorityBoost": True}, ROOT).gates
-STEPS = next(case["steps"] for case in load("lifecycle-gated") if case["id"] == "G4")
+STEPS = next(case["steps"] for case in api_recording_with_times("lifecycle-gated") if case["id"] == "G4")
 
 
 @pytest.mark.parametrize("step", [pytest.param(step, id=step["object"]["metadata"]["name"]) for step in STEPS])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from golden.admission import FILES, MERGED_ERRORS, Answer, replay
+from kit.golden.admission import FILES, MERGED_ERRORS, AdmissionStep, replay
 
 Json = Any
 Errors = Counter[tuple[str, str, str]]
@@ -32,7 +32,7 @@ def answers(*ops: str, showing_object: bool | None = None) -> list[Any]:
     ]
 
 
-def our_errors(answer: Answer) -> Errors:
+def our_errors(answer: AdmissionStep) -> Errors:
     assert answer.verdict is not None
     return Counter(
         (error.source, str(error.path), error.kind.value if error.source == "webhook" else error.kind.cause)
@@ -40,12 +40,12 @@ def our_errors(answer: Answer) -> Errors:
     )
 
 
-def their_errors(answer: Answer) -> Errors:
+def their_errors(answer: AdmissionStep) -> Errors:
     return Counter((error["source"], error["field"], error["kind"]) for error in answer.expected.get("errors", ()))
 
 
 @pytest.mark.parametrize("answer", answers(*WRITES))
-def test_a_write_gets_the_same_response(answer: Answer) -> None:
+def test_a_write_gets_the_same_response(answer: AdmissionStep) -> None:
     assert answer.verdict is not None
     assert answer.verdict.code == answer.expected["code"], [str(error) for error in answer.verdict.errors]
     if answer.expected["code"] != 400:
@@ -53,18 +53,18 @@ def test_a_write_gets_the_same_response(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("answer", answers(*WRITES))
-def test_a_write_gets_as_many_warnings(answer: Answer) -> None:
+def test_a_write_gets_as_many_warnings(answer: AdmissionStep) -> None:
     assert answer.verdict is not None
     assert len(answer.verdict.warnings) == answer.expected.get("warnings", 0)
 
 
 @pytest.mark.parametrize("answer", answers(*WRITES, "read-other-version", showing_object=True))
-def test_an_accepted_object_is_the_same(answer: Answer) -> None:
+def test_an_accepted_object_is_the_same(answer: AdmissionStep) -> None:
     assert shown(answer.seen) == shown(answer.expected["object"])
 
 
 @pytest.mark.parametrize("answer", answers("create", "update-status", showing_object=True))
-def test_a_written_status_is_the_same(answer: Answer) -> None:
+def test_a_written_status_is_the_same(answer: AdmissionStep) -> None:
     assert answer.seen.get("status") == answer.expected["object"].get("status")
 
 

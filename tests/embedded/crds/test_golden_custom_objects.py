@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from golden import admission as golden
+from kit.golden import admission as golden
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import ObjectWrite, admit, read
@@ -30,11 +30,11 @@ def resources() -> dict[tuple[str, str], ServedResource]:
 
 
 @cache
-def cases() -> list[tuple[golden.Answer, ObjectWrite]]:
+def cases() -> list[tuple[golden.AdmissionStep, ObjectWrite]]:
     return list(_cases())
 
 
-def _cases() -> Iterator[tuple[golden.Answer, ObjectWrite]]:
+def _cases() -> Iterator[tuple[golden.AdmissionStep, ObjectWrite]]:
     for name in golden.FILES:
         writes: list[ObjectWrite] = []
 
@@ -79,7 +79,7 @@ def is_refused_for_unknown_fields(write: ObjectWrite) -> bool:
 
 
 @pytest.mark.parametrize(("answer", "write"), parameters())
-def test_a_write_gets_the_response_of_the_real_server(answer: golden.Answer, write: ObjectWrite) -> None:
+def test_a_write_gets_the_response_of_the_real_server(answer: golden.AdmissionStep, write: ObjectWrite) -> None:
     expected = [error for error in answer.expected.get("errors", ()) if error["source"] != "webhook"]
     if answer.expected["code"] == 400:
         assert is_refused_for_unknown_fields(write) or judged(write).errors or answer.expected["errors"]

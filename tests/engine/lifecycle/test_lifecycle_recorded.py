@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from engine.lifecycle.sample_workloads import START, facts
-from golden.admission import load
+from kit.golden.recordings import api_recording_with_times
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.reconciliation import reconcile
 
 
 def observed() -> Iterator[Workload]:
-    for case in load("lifecycle-gated"):
+    for case in api_recording_with_times("lifecycle-gated"):
         for step in case["steps"]:
             if step["op"] == "observe" and step["kind"] == "Workload":
                 yield from_json(step["object"], Workload)

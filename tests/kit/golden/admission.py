@@ -4,21 +4,18 @@ The transcripts were taken on a live system, where controllers wrote statuses be
 before it wrote is in the body of its write, so a write to the main resource contains the status before it.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from kit.golden.recordings import api_recording_with_times
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import ObjectWrite, WriteVerdict, admit, read
 from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.merge import merge
 
-FOLDER = Path(__file__).parent / "api"
-SOME_TIME = "2026-01-31T12:00:00Z"
 FILES = ("clusterqueue-admission", "cohort-localqueue-admission", "other-kinds-admission", "workload-admission")
 MERGED_ERRORS = {"V39-group": Counter({("cel", "<nil>", "FieldValueInvalid"): 1})}
 """What Kueue refuses for two causes and we for one (API-50, docs/deviations.md)."""
@@ -27,7 +24,7 @@ Json = Any
 
 
 @dataclass(frozen=True)
-class Answer:
+class AdmissionStep:
     """One step: the request, the response of the real server, and ours."""
 
     case: str
@@ -35,32 +32,28 @@ class Answer:
     step: Json
     expected: Json
     write: ObjectWrite | None
-    """What was written and what it met; None when the step only reads."""
+    """The write and the previous state; None when the step only reads."""
     verdict: WriteVerdict | None
     seen: Json
     """Our object as the client sees it; None when refused or not shown."""
 
 
-def load(name: str) -> Json:
-    return json.loads((FOLDER / f"{name}.json").read_text().replace("<time>", SOME_TIME))
-
-
 @cache
-def replay(name: str) -> tuple[Answer, ...]:
-    return tuple(_Replay().answers(load(name)))
+def replay(name: str) -> tuple[AdmissionStep, ...]:
+    return tuple(_Replay().steps(api_recording_with_times(name)))
 
 
 class _Replay:
     def __init__(self) -> None:
         self.stored: dict[str, Json] = {}
 
-    def answers(self, cases: Json) -> Iterator[Answer]:
+    def steps(self, cases: Json) -> Iterator[AdmissionStep]:
         for case in cases:
             for step in case["steps"]:
-                yield self._answer(case, step)
+                yield self._replayed(case, step)
 
-    def _answer(self, case: Json, step: Json) -> Answer:
-        return Answer(case["id"], case["title"], step, step["response"], *self._perform(case, step))
+    def _replayed(self, case: Json, step: Json) -> AdmissionStep:
+        return AdmissionStep(case["id"], case["title"], step, step["response"], *self._perform(case, step))
 
     def _perform(self, case: Json, step: Json) -> tuple[ObjectWrite | None, WriteVerdict | None, Json]:
         version = "/".join(step["path"].split("/")[2:4])
@@ -84,7 +77,7 @@ class _Replay:
         params = step.get("params", {})
         write = ObjectWrite(
             body,
-            None if step["op"] == "create" else merge(self._met(key, step["op"], body), _MET.get(case, {})),
+            self._previous(case, key, step["op"], body),
             to_status=step["op"] == "update-status",
             field_validation=params.get("fieldValidation", "Warn"),
         )
@@ -93,13 +86,15 @@ class _Replay:
             self.stored[key] = verdict.stored
         return write, verdict, read(verdict.stored, version) if verdict.accepted else None
 
-    def _met(self, key: str, op: str, body: Json) -> Json:
-        """The stored object that an update met."""
+    def _previous(self, case: str, key: str, op: str, body: Json) -> Json:
+        """The stored object before a write; None for a creation."""
+        if op == "create":
+            return None
         stored = self.stored.get(key)
         if stored is None or op == "update":
             fetched = convert(body, V1BETA2)
             stored = {**(stored or _at_admitted_size(fetched)), "status": fetched.get("status", {})}
-        return stored
+        return merge(stored, _PREVIOUS_PATCHES.get(case, {}))
 
 
 def _at_admitted_size(workload: Json) -> Json:
@@ -113,7 +108,7 @@ def _at_admitted_size(workload: Json) -> Json:
 _OFFERED = {"status": {"clusterName": None, "nominatedClusterNames": ["a", "b"]}}
 _TAKEN = {"status": {"clusterName": "a", "nominatedClusterNames": None}}
 _TWO_RECLAIMED = {"status": {"reclaimablePods": [{"name": "main", "count": 2}]}}
-_MET: dict[str, Json] = {
+_PREVIOUS_PATCHES: dict[str, Json] = {
     "V43": _OFFERED,
     "V43-ok": _OFFERED,
     "V44-b": _OFFERED,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from golden.admission import FILES, replay
+from kit.golden.admission import FILES, replay
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kinds import CustomObject, kind_of
 from kohort.api.kueue.admission import ObjectWrite, WriteVerdict, admit, read
