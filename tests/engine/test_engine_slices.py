@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.invariants import CheckedEngine
+from engine.checked_scenarios import checked_builder
 from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured
-from kit.builders.core import make_namespace
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
@@ -20,9 +19,7 @@ S1, S2 = ObjectKey("ns", "s1"), ObjectKey("ns", "s2")
 
 def play(settings: Json = None, **spec: Json) -> ScenarioBuilder:
     """A queue of ten cores in which a slice of three runs beside another workload of four."""
-    play = ScenarioBuilder(settings)
-    play.engine = CheckedEngine(play.settings)
-    play.put(make_namespace("ns"))
+    play = checked_builder(settings)
     play.queue("q", 10, **spec)
     play.running("s1", 1, count=3)
     play.running("other", 4)

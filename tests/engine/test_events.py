@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from engine.invariants import CheckedEngine, check
+from engine.checked_scenarios import checked_builder
+from engine.invariants import check
 from engine.scenario_builders import CPU, ScenarioBuilder, group, quota
-from kit.builders.core import make_namespace
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ReservationFailed
 from kohort.engine.quota import FlavorResource
@@ -18,10 +18,7 @@ LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 
 @pytest.fixture
 def play() -> ScenarioBuilder:
-    play = ScenarioBuilder()
-    play.engine = CheckedEngine(play.settings)
-    play.put(make_namespace("ns"))
-    return play
+    return checked_builder()
 
 
 def reservation(*conditions: Json) -> Json:

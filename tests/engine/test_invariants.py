@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from engine.checked_scenarios import checked_builder
 from engine.invariants import CheckedEngine, check
 from engine.invariants.checked import half_admitted, overtaken
 from engine.invariants.sums import broken_limits
 from engine.invariants.victims import VictimSearch, wrong_victims
 from engine.scenario_builders import CPU, FAIR_SHARING, ScenarioBuilder, configured, group, quota
-from kit.builders.core import make_namespace
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, PodSetResult
@@ -28,9 +28,7 @@ FR = FlavorResource("f", CPU)
 @pytest.fixture
 def play() -> ScenarioBuilder:
     """Queues a and b of a cohort, one workload running, one waiting."""
-    play = ScenarioBuilder()
-    play.engine = CheckedEngine(play.settings)
-    play.put(make_namespace("ns"))
+    play = checked_builder()
     play.cohort("R", 2)
     play.queue("a", 4)
     play.queue("b", 4, ll=1)

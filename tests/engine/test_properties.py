@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.checked_scenarios import checked_scenario
 from engine.invariants import CheckedEngine, check
 from engine.invariants.checked import CheckedCycleContext
 from engine.invariants.sums import staying, sums_of
@@ -36,17 +37,8 @@ from kohort.engine.usage_request import UsageRequest
 Json = Any
 
 
-def staged(scenario: Json) -> ScenarioRunner:
-    """A runner with the objects of a scenario, and an engine that checks itself."""
-    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
-    stage.engine = CheckedEngine(stage.settings)
-    for manifest in scenario["objects"]:
-        stage.put(manifest)
-    return stage
-
-
 def played(scenario: Json) -> ScenarioRunner:
-    stage = staged(scenario)
+    stage = checked_scenario(scenario)
     for step in scenario["steps"]:
         stage.perform(step)
     return stage
@@ -54,7 +46,7 @@ def played(scenario: Json) -> ScenarioRunner:
 
 def at_rest(scenario: Json) -> Iterator[ScenarioRunner]:
     """The runner after every run, with no write left that could fail."""
-    stage = staged(scenario)
+    stage = checked_scenario(scenario)
     for step in scenario["steps"]:
         stage.perform(step)
         if step == SCHEDULE:
@@ -136,7 +128,7 @@ def test_when_everything_is_gone_nothing_is_in_use(scenario: Json) -> None:
 @given(scenarios())
 def test_a_gang_is_admitted_as_a_whole_or_not_at_all(scenario: Json) -> None:
     """SCH-351, SCH-502, SCH-562: every pod set, every covered resource, as many pods as requested or accepted."""
-    stage = staged(scenario)
+    stage = checked_scenario(scenario)
     for step in scenario["steps"]:
         for decision in stage.perform(step):
             if isinstance(decision, Reserve) and decision.workload in stage.engine.store.workloads:
@@ -248,7 +240,7 @@ def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
 @given(scenarios())
 def test_the_same_events_lead_to_the_same_decisions(scenario: Json) -> None:
     """Replayed, every decision is the same to the last word."""
-    first, second = staged(scenario), staged(scenario)
+    first, second = checked_scenario(scenario), checked_scenario(scenario)
     for step in scenario["steps"]:
         assert described(first.perform(step)) == described(second.perform(step))
 
@@ -261,8 +253,10 @@ def described(decisions: Iterable[Decision]) -> list[str]:
 @given(scenarios(prefixes=("a-", "b-")))
 def test_trees_do_not_touch_each_other(scenario: Json) -> None:
     """SCH-321: what happens in one tree never changes a decision in another."""
-    together = staged(scenario)
-    alone = staged({**scenario, "objects": [each for each in scenario["objects"] if subject({"put": each}) != "b-"]})
+    together = checked_scenario(scenario)
+    alone = checked_scenario(
+        {**scenario, "objects": [each for each in scenario["objects"] if subject({"put": each}) != "b-"]}
+    )
     for step in scenario["steps"]:
         decided = [each for each in together.perform(step) if each.workload.name.startswith("a-")]
         if subject(step) != "b-":

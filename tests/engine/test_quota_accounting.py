@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.invariants import CheckedEngine
+from engine.checked_scenarios import checked_builder
 from engine.scenario_builders import CPU, ScenarioBuilder, configured
-from kit.builders.core import make_namespace
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
 from kohort.api.meta import ObjectKey
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
@@ -24,9 +23,7 @@ FR = FlavorResource("f", CPU)
 @pytest.fixture
 def play() -> ScenarioBuilder:
     """A queue of four cores."""
-    play = ScenarioBuilder()
-    play.engine = CheckedEngine(play.settings)
-    play.put(make_namespace("ns"))
+    play = checked_builder()
     play.queue("q", 4)
     return play
 

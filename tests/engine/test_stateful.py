@@ -8,9 +8,8 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from engine.invariants import CheckedEngine
+from engine.checked_scenarios import checked_runner
 from engine.scenario import ScenarioRunner
-from engine.scenario_builders import configured
 from engine.scenario_strategies import (
     WRITINGS,
     Pick,
@@ -48,8 +47,7 @@ class EngineMachine(RuleBasedStateMachine):
         pick = picking(data)
         configuration = write_configuration(pick)
         note(json.dumps(configuration))
-        self.stage = ScenarioRunner(configured(configuration["configuration"], **configuration["gates"]))
-        self.stage.engine = CheckedEngine(self.stage.settings)
+        self.stage = checked_runner(configuration["configuration"], **configuration["gates"])
         self.perform(*({"put": each} for each in [*common_objects(), *self.author.world(pick)]))
 
     def perform(self, *steps: Json) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import given
 
-from engine.invariants import CheckedEngine, check
+from engine.checked_scenarios import checked_scenario
+from engine.invariants import check
 from engine.scenario import ScenarioRunner
-from engine.scenario_builders import configured
 from engine.topology.topology_scenarios import CALM, topology_scenarios
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
@@ -20,16 +20,8 @@ from kohort.engine.pending import PendingState
 Json = Any
 
 
-def staged(scenario: Json) -> ScenarioRunner:
-    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
-    stage.engine = CheckedEngine(stage.settings)
-    for manifest in scenario["objects"]:
-        stage.put(manifest)
-    return stage
-
-
 def played(scenario: Json) -> ScenarioRunner:
-    stage = staged(scenario)
+    stage = checked_scenario(scenario)
     for step in scenario["steps"]:
         perform(stage, step)
     return stage
@@ -68,7 +60,7 @@ def test_trees_that_share_nodes_keep_the_laws_too(scenario: Json) -> None:
 @given(topology_scenarios(writings=tuple(CALM)))
 def test_no_domain_has_more_pods_than_it_can_take(scenario: Json) -> None:
     """TAS-80: as long as no node shrinks; victims may still be there."""
-    stage = staged(scenario)
+    stage = checked_scenario(scenario)
     for step in scenario["steps"]:
         stage.perform(step)
         stores = stage.engine.store
@@ -101,7 +93,7 @@ def overfull(stage: ScenarioRunner, flavor: str) -> bool:
 @given(topology_scenarios())
 def test_an_admission_has_a_domain_for_every_pod(scenario: Json) -> None:
     """TAS-29, TAS-40: all pods of a pod set in a TAS flavor, or none of one in another flavor."""
-    stage = staged(scenario)
+    stage = checked_scenario(scenario)
     for step in scenario["steps"]:
         perform(stage, step)
         for decision in stage.decisions:
@@ -154,7 +146,7 @@ def test_the_same_events_make_the_same_decisions(scenario: Json) -> None:
     """TAS-56."""
 
     def decisions() -> list[tuple[object, ...]]:
-        stage, found = staged(scenario), list[tuple[object, ...]]()
+        stage, found = checked_scenario(scenario), list[tuple[object, ...]]()
         for step in scenario["steps"]:
             perform(stage, step)
             found += [

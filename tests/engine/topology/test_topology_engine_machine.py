@@ -7,9 +7,7 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from engine.invariants import CheckedEngine
-from engine.scenario import ScenarioRunner
-from engine.scenario_builders import configured
+from engine.checked_scenarios import checked_runner
 from engine.scenario_strategies import Writing, common_objects, write_configuration
 from engine.test_stateful import EngineMachine, picking
 from engine.topology.topology_scenarios import GATES, NODE_WRITINGS, TopologyScenarioGenerator, flavors
@@ -29,8 +27,7 @@ class TopologyMachine(EngineMachine):
         flipped = pick([None, *GATES])
         gates = {**configuration["gates"], **({} if flipped is None else {flipped: GATES[flipped]})}
         note(json.dumps([configuration, gates]))
-        self.stage = ScenarioRunner(configured(configuration["configuration"], **gates))
-        self.stage.engine = CheckedEngine(self.stage.settings)
+        self.stage = checked_runner(configuration["configuration"], **gates)
         objects = [*common_objects(), *flavors(), *self.author.world(pick)]
         self.perform(*({"put": each} for each in objects))
 
