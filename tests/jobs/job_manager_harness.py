@@ -24,8 +24,6 @@ from kohort.kube.transport import Request, Response, Transport
 
 DEFAULT_SETTINGS = ManagerSettings()
 STEP = 0.1
-SETTLED_STEPS = 25
-"""Steps without a write after which all controllers are done: longer than any batching interval or pause."""
 MAX_STEPS = 600
 
 
@@ -64,6 +62,8 @@ class ManagerProcess:
 class JobManagerHarness(ManagerHarness):
     """A server with one manager at a time."""
 
+    SETTLED_STEPS = 25
+    """Steps without a write after which all controllers are done: longer than any batching interval or pause."""
     manager: ManagerProcess
 
     def __init__(
@@ -103,14 +103,21 @@ class JobManagerHarness(ManagerHarness):
         for _ in range(MAX_STEPS):
             is_first = self.manager is self.processes[0]
             if self.manager.transport.is_crashed or (self.crashes_at_every_write and is_first):
-                await self.crash()
-                await self.start()
+                await self._replace()
+            await self._update_cluster()
             await self.clock.advance(STEP)
             quiet = quiet + 1 if self.revision == revision else 0
             revision = self.revision
-            if quiet == SETTLED_STEPS:
+            if quiet == self.SETTLED_STEPS:
                 return
         raise AssertionError("the cluster does not settle")
+
+    async def _replace(self) -> None:
+        await self.crash()
+        await self.start()
+
+    async def _update_cluster(self) -> None:
+        """What other controllers of a cluster do now; here, there are none."""
 
     async def job(self, name: str = "etl") -> Object:
         return await self.server.get(f"/apis/batch/v1/namespaces/default/jobs/{name}")

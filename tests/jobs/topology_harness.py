@@ -11,7 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from engine.invariants.places import wrong_places
-from jobs.job_manager_harness import DEFAULT_SETTINGS, MAX_STEPS, STEP, JobManagerHarness, queue_objects
+from jobs.job_manager_harness import DEFAULT_SETTINGS, JobManagerHarness, queue_objects
 from jobs.topology_builders import HOST, INDEX, K
 from kit.apiserver import InMemoryApiServer, Object
 from kit.builders.batch import make_job
@@ -61,12 +61,11 @@ def gang(name: str, pods: int, queue: str = "q", **topology: str) -> Object:
     return made
 
 
-SETTLED_STEPS = 60
-"""Longer than any batching interval, pause or first retries."""
-
-
 class TopologyHarness(JobManagerHarness):
     """The cluster; every forbidden state fails the test as soon as it is seen."""
+
+    SETTLED_STEPS = 60
+    """Longer than any batching interval, pause or first retries."""
 
     def __init__(self, server: InMemoryApiServer, settings: ManagerSettings) -> None:
         super().__init__(server, settings)
@@ -84,23 +83,11 @@ class TopologyHarness(JobManagerHarness):
         """Writes of all managers since then."""
         return sum(len(each.transport.writes) for each in self.processes) - self.writes_before
 
-    async def settle(self) -> None:
-        """Advance time until nothing is written any more; a manager that crashes is replaced."""
-        quiet, revision = 0, -1
-        for _ in range(MAX_STEPS):
-            if self.manager.transport.is_crashed:
-                await self.while_down()
-                await self.crash()
-                await self.start()
-            await self._work()
-            await self.clock.advance(STEP)
-            quiet = quiet + 1 if self.revision == revision else 0
-            revision = self.revision
-            if quiet == SETTLED_STEPS:
-                return
-        raise AssertionError("the cluster does not settle")
+    async def _replace(self) -> None:
+        await self.while_down()
+        await super()._replace()
 
-    async def _work(self) -> None:
+    async def _update_cluster(self) -> None:
         """What Job controller, scheduler, kubelets and garbage collector do now, and what must hold then."""
         if self.revision == self._handled_revision:
             return
