@@ -3,7 +3,13 @@
 import asyncio
 
 from controllers.lifecycle_scenario import LifecycleScenario, quota_holders, started_manager
-from controllers.scheduling_harness import SchedulingHarness, has_conditions, reserved_cpus, running_scheduling_harness
+from controllers.scheduling_harness import (
+    SchedulingHarness,
+    SchedulingReplica,
+    has_conditions,
+    reserved_cpus,
+    running_scheduling_harness,
+)
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor, make_workload
 from kit.faults import Rejection
 from kohort.api.meta import ObjectKey
@@ -52,16 +58,22 @@ async def test_the_old_leader_writes_nothing_once_it_leads_no_more() -> None:
         assert reserved_cpus(await harness.workloads(), "q") == 2
 
 
+async def start_until_first_write(harness: SchedulingHarness) -> SchedulingReplica:
+    """Start a manager that loses the lease right before its first write."""
+    leading = True
+    manager = await harness.start(leads=lambda: leading)
+
+    async def lose() -> None:
+        nonlocal leading
+        leading = False
+
+    manager.transport.before.append(lose)
+    return manager
+
+
 async def test_a_leader_that_loses_the_lease_while_it_writes_undoes_its_decisions() -> None:
     async with running_scheduling_harness() as harness:
-        leading = True
-        manager = await harness.start(leads=lambda: leading)
-
-        async def lose() -> None:
-            nonlocal leading
-            leading = False
-
-        manager.transport.before.append(lose)
+        manager = await start_until_first_write(harness)
         await harness.create_active(make_resource_flavor(), make_cluster_queue("q", "4"), make_local_queue("lq", "q"))
         await harness.create(*(make_workload(f"w{number}", "lq") for number in range(4)))
         await harness.advance(5)
@@ -75,14 +87,7 @@ async def test_a_leader_that_loses_the_lease_while_it_writes_undoes_its_decision
 
 async def test_a_failed_write_is_not_repeated_by_a_manager_that_lost_the_lease() -> None:
     async with running_scheduling_harness() as harness:
-        leading = True
-        manager = await harness.start(leads=lambda: leading)
-
-        async def lose() -> None:
-            nonlocal leading
-            leading = False
-
-        manager.transport.before.append(lose)
+        manager = await start_until_first_write(harness)
         manager.transport.faults[0] = Rejection(503)
         await harness.create_active(make_resource_flavor(), make_cluster_queue("q"), make_local_queue("lq", "q"))
         await harness.create(make_workload("w", "lq"))

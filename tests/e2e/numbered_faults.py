@@ -1,11 +1,11 @@
 """The connection of one manager to its server: faults for each request by its number, and for each watch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from kit.faults import FaultInjectingResponse, Rejection, RequestFault, StreamFault
+from kit.faults import FaultInjectingResponse, ForwardedResponse, Rejection, RequestFault, StreamFault
 from kit.manager_transport import ManagerTransport
 from kohort.kube.clock import Clock, within
 from kohort.kube.errors import LostResponseError
@@ -135,29 +135,19 @@ class NumberedFaultTransport(ManagerTransport):
         return any(watch.is_stalled for watch in self.watches)
 
 
-class DelayedResponse:
+class DelayedResponse(ForwardedResponse):
     """A watch whose events arrive late, or more than once."""
 
     def __init__(self, inner: FaultInjectingResponse, transport: NumberedFaultTransport, plural: str) -> None:
-        self._inner = inner
+        super().__init__(inner)
+        self._stream = inner
         self._transport = transport
         self.plural = plural
         self.is_stalled = False
 
-    @property
-    def status(self) -> int:
-        return self._inner.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._inner.headers
-
     def interrupt(self, how: StreamFault | None) -> None:
         self.is_stalled = how is None
-        self._inner.end_with(how)
-
-    async def read(self) -> bytes:
-        return await self._inner.read()
+        self._stream.end_with(how)
 
     async def close(self) -> None:
         if self in self._transport.watches:

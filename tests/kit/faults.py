@@ -121,13 +121,11 @@ class FaultInjectingTransport:
         return streams
 
 
-class FaultInjectingResponse:
-    """A response that arrives over the unreliable network."""
+class ForwardedResponse:
+    """A response whose status, headers and whole body are those of another one."""
 
-    def __init__(self, inner: Response, network: FaultInjectingTransport) -> None:
+    def __init__(self, inner: Response) -> None:
         self._inner = inner
-        self._network = network
-        self._ending: asyncio.Future[StreamFault | None] = asyncio.get_running_loop().create_future()
 
     @property
     def status(self) -> int:
@@ -137,12 +135,21 @@ class FaultInjectingResponse:
     def headers(self) -> Mapping[str, str]:
         return self._inner.headers
 
+    async def read(self) -> bytes:
+        return await self._inner.read()
+
+
+class FaultInjectingResponse(ForwardedResponse):
+    """A response that arrives over the unreliable network."""
+
+    def __init__(self, inner: Response, network: FaultInjectingTransport) -> None:
+        super().__init__(inner)
+        self._network = network
+        self._ending: asyncio.Future[StreamFault | None] = asyncio.get_running_loop().create_future()
+
     def end_with(self, how: StreamFault | None) -> None:
         if not self._ending.done():
             self._ending.set_result(how)
-
-    async def read(self) -> bytes:
-        return await self._inner.read()
 
     async def close(self) -> None:
         if self in self._network.streams:
