@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kit.commands import CommandResult, run_command
+from kit.virtual_time import eventually
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
@@ -91,13 +92,7 @@ class Cluster:
 
     def until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
         """The object, as soon as it meets the condition."""
-        return self.do(self._until(look, wanted))
-
-    async def _until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
-        async with asyncio.timeout(TIMEOUT):
-            while not wanted(found := await asyncio.to_thread(look)):
-                await asyncio.sleep(0.05)
-        return found
+        return self.do(eventually(lambda: asyncio.to_thread(look), wanted, timeout=TIMEOUT))
 
     async def _create(self, obj: Object) -> None:
         resource = await RestMapper(self.client).resource(obj["apiVersion"], obj["kind"])

@@ -4,13 +4,15 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from kit.apiserver import Object
+from kit.virtual_time import eventually
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.cli.main import cli, main
@@ -146,6 +148,10 @@ async def served(tmp_path: Path) -> AsyncIterator[NodeServer]:
         await found.end()
 
 
+def is_phase(phase: str) -> Callable[[Object], bool]:
+    return lambda pod: pod["status"]["phase"] == phase
+
+
 async def test_nodes_come_run_pods_and_go(served: NodeServer) -> None:
     async with asyncio.timeout(PATIENCE):
         process = await served.attach("--count=3", "--labels=rack=r{0..2}")
@@ -153,8 +159,7 @@ async def test_nodes_come_run_pods_and_go(served: NodeServer) -> None:
         spec = {"nodeName": "node-1", "restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}
         metadata = {"name": "a", "namespace": "default", "annotations": {"kohort.dev/run-seconds": "0.1"}}
         await served.pods.create({"metadata": metadata, "spec": spec})
-        while (await served.pods.get(("default", "a")))["status"]["phase"] != "Succeeded":
-            await asyncio.sleep(0.05)
+        await eventually(lambda: served.pods.get(("default", "a")), is_phase("Succeeded"))
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
         assert await served.names() == {}
@@ -177,9 +182,7 @@ async def test_this_machine_runs_pods_as_processes(served: NodeServer, tmp_path:
         container = {"name": "main", "image": "none", "command": ["sh", "-c", "echo hello; exit 7"]}
         spec = {"nodeName": name, "restartPolicy": "Never", "containers": [container]}
         await served.pods.create({"metadata": {"name": "a", "namespace": "default"}, "spec": spec})
-        while (await served.pods.get(("default", "a")))["status"]["phase"] != "Failed":
-            await asyncio.sleep(0.05)
-        status = (await served.pods.get(("default", "a")))["status"]
+        status = (await eventually(lambda: served.pods.get(("default", "a")), is_phase("Failed")))["status"]
         assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 7
         assert status["podIP"] == "127.0.0.1"
         process.send_signal(signal.SIGINT)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kit.virtual_time import eventually
 from kohort.api.core.apps import Deployment
 from kohort.api.core.batch import Job
 from kohort.api.core.nodes import Node
@@ -192,11 +193,10 @@ def job(name: str, command: list[str] | None = None, **spec: Any) -> dict[str, A
 
 
 async def until_done(client: Client, name: str) -> Job:
-    while True:
-        found = await client.of(Job).get(("default", name))
-        if any(each.type in ("Complete", "Failed") and each.status == "True" for each in found.status.conditions):
-            return found
-        await asyncio.sleep(0.05)
+    def is_done(job: Job) -> bool:
+        return any(each.type in ("Complete", "Failed") and each.status == "True" for each in job.status.conditions)
+
+    return await eventually(lambda: client.of(Job).get(("default", name)), is_done)
 
 
 async def output(client: Client, name: str) -> bytes:
@@ -223,12 +223,14 @@ async def test_a_deployment_is_available_once_its_probes_pass(ups: UpRuns) -> No
     async with asyncio.timeout(PATIENCE):
         client = await ups.start(f"--data={ups.folder / 'data'}", "--end-pods")
         await client.of(Deployment.resource).create({"metadata": {"name": "web"}, "spec": spec}, "default")
-        while [pod.status.phase for pod in (await client.of(Pod).list()).items] != ["Running"] * 2:
-            await asyncio.sleep(0.05)
+        await eventually(
+            client.of(Pod).list, lambda listed: [pod.status.phase for pod in listed.items] == ["Running"] * 2
+        )
         assert (await client.of(Deployment).get(("default", "web"))).status.available_replicas == 0
         go.touch()
-        while (await client.of(Deployment).get(("default", "web"))).status.available_replicas != 2:
-            await asyncio.sleep(0.05)
+        await eventually(
+            lambda: client.of(Deployment).get(("default", "web")), lambda found: found.status.available_replicas == 2
+        )
         assert await ups.stop() == 0
 
 
@@ -238,8 +240,7 @@ async def test_a_job_outlives_a_crash_of_the_control_plane(ups: UpRuns) -> None:
         client = await ups.start(f"--data={ups.folder / 'data'}")
         waits = f"echo before; while ! test -e {go}; do sleep 0.05; done; echo after"
         await client.of(Job.resource).create(job("long", ["sh", "-c", waits], backoffLimit=0))
-        while await client.of(Job).get(("default", "long")) and not (await output_or_nothing(client)):
-            await asyncio.sleep(0.05)
+        await eventually(lambda: output_or_nothing(client))
         await ups.stop(signal.SIGKILL)
         go.touch()
         client = await ups.start(f"--data={ups.folder / 'data'}")

@@ -5,13 +5,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.virtual_time import eventually, eventually_true
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
@@ -104,9 +105,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def until(look: Any, wanted: Any) -> None:
-    while await look() != wanted:
-        await asyncio.sleep(0.05)
+async def eventually_equal(read: Callable[[], Awaitable[object]], expected: object) -> None:
+    await eventually(read, lambda found: found == expected, timeout=PATIENCE)
+
+
+async def eventually_crashed(shell: Shell) -> None:
+    await eventually(shell.status, lambda clusters: clusters[0]["state"] == "Crashed", timeout=PATIENCE)
 
 
 async def test_a_cluster_starts_is_seen_and_stops(shell: Shell) -> None:
@@ -137,14 +141,12 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", script))
             # No requests meanwhile: the longer that takes, the more of the cluster's time would go into responses.
-            while not runs.exists():
-                await asyncio.sleep(0.05)
+            await eventually_true(runs.exists, timeout=PATIENCE)
             # From nothing to a first job that runs, in seconds of CPU: what a quiet machine takes.
             assert cpu_seconds(found["pid"]) < UP_SECONDS
-            await until(lambda: output(client, "long"), b"before\n")
+            await eventually_equal(lambda: output(client, "long"), b"before\n")
         os.kill(found["pid"], signal.SIGKILL)
-        while (await shell.status())[0]["state"] != "Crashed":
-            await asyncio.sleep(0.05)
+        await eventually_crashed(shell)
         go.touch()
         await shell.must("up", "-d")
         (again,) = await shell.status()
@@ -156,7 +158,7 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
                 conditions = [{each.type: each.status for each in one.status.conditions} for one in workloads]
                 return [each.get("Finished") == "True" for each in conditions]
 
-            await until(finished, [True])
+            await eventually_equal(finished, [True])
             done = await client.of(Job).get(("default", "long"))
             assert (done.status.succeeded, done.status.failed) == (1, 0)
             assert await output(client, "long") == b"before\nafter\n"
@@ -186,7 +188,7 @@ async def test_one_that_keeps_nothing_runs_in_the_background_too_and_leaves_noth
         (found,) = await shell.status()
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", "echo before; sleep 1000"))
-            await until(lambda: output(client, "long"), b"before\n")
+            await eventually_equal(lambda: output(client, "long"), b"before\n")
         message = "try stopped; 1 pod terminated; data deleted\n"
         assert await shell.must("down", "--name=try") == message
         assert await shell.status() == []
@@ -215,7 +217,7 @@ async def test_a_start_reports_how_the_previous_run_ended(shell: Shell) -> None:
         (found,) = await shell.status()
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", "echo before; sleep 1000"))
-            await until(lambda: output(client, "long"), b"before\n")
+            await eventually_equal(lambda: output(client, "long"), b"before\n")
         await shell.must("down")
         _, _, remark = await shell.run("status")
         assert remark == "kohort: 1 pod left running\n"
@@ -267,8 +269,7 @@ async def test_a_killed_cluster_restores_the_current_context_when_it_is_stopped(
     async with asyncio.timeout(PATIENCE):
         await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig")
         os.kill((await shell.status())[0]["pid"], signal.SIGKILL)
-        while (await shell.status())[0]["state"] != "Crashed":
-            await asyncio.sleep(0.05)
+        await eventually_crashed(shell)
         assert await shell.must("down") == "kohort is not running\nthe current context of kubectl is prod\n"
         # One that keeps nothing, killed and started anew under another name: nothing of it stays.
         await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig", "--ephemeral", "--name=try")

@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import yaml
 
 from conformance.servers import ServerUnderTest, running_embedded_server, running_kubernetes_server
 from install.chart_cases import CASES, CHART, objects, printed
+from kit.virtual_time import wait_until_true
 from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manager_endpoint, registrations
 from kohort.install.options import Options
@@ -88,12 +88,6 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         yield Installation(server, printed)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, "not in time"
-
-
 def test_it_applies_without_a_warning(installed: Installation) -> None:
     assert installed.output.stderr == ""
     assert installed.output.returncode == 0
@@ -139,7 +133,9 @@ def test_a_batch_user_gets_what_the_roles_gather(installed: Installation) -> Non
         RequiredPermission("create", "kueue.x-k8s.io", "clusterqueues"),
         RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status", namespace="default"),
     ]
-    until(lambda: installed.may("ml-engineer", ["system:authenticated"], rights) == [True, True, False, False])
+    wait_until_true(
+        lambda: installed.may("ml-engineer", ["system:authenticated"], rights) == [True, True, False, False]
+    )
 
 
 def test_the_manager_makes_its_certificates_and_has_them_trusted_with_its_own_rights(
@@ -163,7 +159,7 @@ async def _certified(kubeconfig: Path, installed: Installation) -> None:
     wiring = WebhookWiring(manager_endpoint(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
     try:
         async with running_certificates(client, OPTIONS.configuration, wiring):
-            await asyncio.to_thread(until, lambda: _all_trust(installed))
+            await asyncio.to_thread(wait_until_true, lambda: _all_trust(installed))
     finally:
         await client.close()
 

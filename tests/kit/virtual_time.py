@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -85,12 +86,15 @@ async def running_virtual_time(clock: VirtualClock) -> AsyncIterator[None]:
 
 
 async def eventually(
-    observe: Callable[[], Awaitable[T]], is_met: Callable[[T], object] = bool, description: str = "condition not met"
+    observe: Callable[[], Awaitable[T]],
+    is_met: Callable[[T], object] = bool,
+    description: str = "condition not met",
+    timeout: float = TIMEOUT,
 ) -> T:
     """The first observation that meets a condition; fails with the last one."""
     observed = await observe()
     try:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(timeout):
             while not is_met(observed):
                 await asyncio.sleep(INTERVAL)
                 observed = await observe()
@@ -99,10 +103,18 @@ async def eventually(
     return observed
 
 
-async def eventually_true(condition: Callable[[], object]) -> None:
-    """Return once a condition holds; fail after a minute."""
+async def eventually_true(condition: Callable[[], object], timeout: float = TIMEOUT) -> None:
+    """Return once a condition holds; fail on a timeout."""
 
     async def observe() -> object:
         return condition()
 
-    await eventually(observe)
+    await eventually(observe, timeout=timeout)
+
+
+def wait_until_true(condition: Callable[[], object], timeout: float = TIMEOUT) -> None:
+    """The same without an event loop."""
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, "condition not met"
+        time.sleep(INTERVAL)

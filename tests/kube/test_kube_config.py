@@ -14,7 +14,7 @@ from aiohttp import web
 
 from kit.fake_apiserver import FakeApiServer
 from kit.loopback import LoopbackServer
-from kit.virtual_time import VirtualClock
+from kit.virtual_time import VirtualClock, eventually_true
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.config.client_config import Impersonation
 from kohort.kube.config.credentials import StaticCredentials
@@ -350,8 +350,7 @@ async def test_a_program_that_does_not_end_is_ended(desk: ConfigFixture) -> None
     plugin = ExecPluginFixture(desk, args=["-c", "import time; time.sleep(600)"])
     asking = asyncio.create_task(plugin.credentials().login())
     async with asyncio.timeout(60):
-        while not desk.clock.sleepers:
-            await asyncio.sleep(0.01)
+        await eventually_true(lambda: desk.clock.sleepers)
         await desk.clock.advance(61)
         with pytest.raises(ConfigError, match="timed out after 60 s"):
             await asking

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kit.virtual_time import eventually
 from kohort.api.conditions import find, is_true
 from kohort.api.core.batch import Job
 from kohort.api.core.config_objects import Secret
@@ -109,8 +110,7 @@ async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_b
         created = await client.of(Job.resource).create(job("fits"))
         assert created["spec"]["suspend"] is True
         await client.of(Job.resource).create(job("too-large", gpus="3"))
-        while await finished(client) != ["fits"]:
-            await asyncio.sleep(0.02)
+        await eventually(lambda: finished(client), lambda names: names == ["fits"])
         waiting: Any = await client.get_json(PENDING)
         assert [each["metadata"]["name"].startswith("job-too-large") for each in waiting["items"]] == [True]
 
@@ -120,10 +120,11 @@ async def test_a_gang_is_admitted_only_if_each_of_its_pods_fits_on_a_node() -> N
     async with cluster() as (_, client):
         await client.of(Job.resource).create(job("three", cpu="2500m", parallelism=3))
         await client.of(Job.resource).create(job("two", cpu="2500m", parallelism=2))
-        while await finished(client) != ["two"]:
-            await asyncio.sleep(0.02)
-        while 'topology "default" allows to fit only 2 out of 3 pod(s)' not in await pending_reason(client, "three"):
-            await asyncio.sleep(0.02)
+        await eventually(lambda: finished(client), lambda names: names == ["two"])
+        await eventually(
+            lambda: pending_reason(client, "three"),
+            lambda reason: 'topology "default" allows to fit only 2 out of 3 pod(s)' in reason,
+        )
 
 
 async def pending_reason(client: Client, name: str) -> str:
@@ -148,8 +149,7 @@ async def test_the_manifests_of_an_installation_apply_cleanly_except_for_a_secon
         assert list(refused) == ["Deployment"]
         assert "this cluster has a built-in manager" in refused["Deployment"]
         await client.of(Job.resource).create(job("fits"))
-        while await finished(client) != ["fits"]:
-            await asyncio.sleep(0.02)
+        await eventually(lambda: finished(client), lambda names: names == ["fits"])
         assert (await client.get_json(PENDING))["items"] == []
 
 

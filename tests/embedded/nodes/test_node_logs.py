@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from embedded.nodes.harness import NodeAgentHarness, node, pod
+from kit.virtual_time import eventually
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.embedded.auth.certificates import FileCertificateAuthority
@@ -122,11 +123,9 @@ class NodeLogsHarness:
         return self._authority.client(user, SystemClock().wall())
 
     async def run(self, **annotations: object) -> None:
-        """Have a pod run."""
+        """Create a pod that runs."""
         await self.pods.create(pod(annotations=annotations))
-        async with asyncio.timeout(PATIENCE):
-            while (await self.pods.get(("default", "a")))["status"]["phase"] == "Pending":
-                await asyncio.sleep(0.01)
+        await eventually(lambda: self.pods.get(("default", "a")), lambda found: found["status"]["phase"] != "Pending")
 
     async def ask(self, user: User | None, path: str) -> tuple[int, str]:
         """The response of the endpoint to a user."""

@@ -1,6 +1,5 @@
 """Pods as containers, with a fake podman that records its calls: no real engine takes part in these tests."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from embedded.runtimes import fake_podman
 from embedded.runtimes.harness import Object, RuntimeHarness, container, pod, running_runtime
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kit.builders.core import make_config_map
+from kit.virtual_time import eventually_true
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.arguments import ContainerSpec
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
@@ -104,9 +104,8 @@ async def test_containers_of_pods_that_the_api_no_longer_has_are_removed(podman:
         async with running(cluster, tmp_path / "data") as world:
             await world.run(pod(container(command=["sleep", "1000"]))).wait_started()
             world.runs.clear()
-        async with running(cluster, tmp_path / "data"), asyncio.timeout(60):
-            while not calls(podman, "rm"):
-                await asyncio.sleep(0.02)
+        async with running(cluster, tmp_path / "data"):
+            await eventually_true(lambda: calls(podman, "rm"))
 
 
 async def test_a_program_that_is_not_in_the_image_is_named(world: RuntimeHarness) -> None:

@@ -1,6 +1,5 @@
 """The process runtime behind a node agent, seen through the API only, as kubectl would see it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from embedded.runtimes.harness import Object, container, process_runtime
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kit.builders.core import make_config_map
-from kit.virtual_time import eventually
+from kit.virtual_time import eventually, eventually_true
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import AgentDefaults
@@ -55,9 +54,7 @@ def is_phase(phase: str) -> Callable[[Object], bool]:
 
 
 async def gone(cluster: InMemoryApiServer, name: str) -> None:
-    async with asyncio.timeout(60):
-        while (await cluster.request("GET", f"{PODS}/{name}")).status != 404:
-            await asyncio.sleep(0.02)
+    await eventually(lambda: cluster.request("GET", f"{PODS}/{name}"), lambda response: response.status == 404)
 
 
 async def log_of(agent: NodeAgent, name: str) -> bytes:
@@ -90,9 +87,9 @@ async def test_the_lifecycle_of_pods_in_the_api(tmp_path: Path) -> None:
                 await cluster.request("DELETE", f"{PODS}/{name}")
             for name in ("fine", "bad", "absent", "waits", "stays"):
                 await gone(cluster, name)
-            async with asyncio.timeout(60):
-                while any("stays" in path.read_text() for path in tmp_path.glob("pods/*/pod.json")):
-                    await asyncio.sleep(0.02)
+            await eventually_true(
+                lambda: not any("stays" in path.read_text() for path in tmp_path.glob("pods/*/pod.json"))
+            )
 
 
 async def test_what_ended_as_the_agent_went_down_is_reported_by_the_next_one(tmp_path: Path) -> None:
@@ -102,9 +99,7 @@ async def test_what_ended_as_the_agent_went_down_is_reported_by_the_next_one(tmp
             for name, restart in (("once", "Never"), ("always", "Always")):
                 await cluster.create(bound(name, container(script=obeys), restart=restart))
                 await status_when(cluster, name, is_phase("Running"))
-            async with asyncio.timeout(60):
-                while len(list(tmp_path.glob("scratch/*/containers/main/work/up"))) < 2:
-                    await asyncio.sleep(0.02)
+            await eventually_true(lambda: len(list(tmp_path.glob("scratch/*/containers/main/work/up"))) == 2)
         assert (await cluster.get(f"{PODS}/once"))["status"]["phase"] == "Running"
         node = (await cluster.get("/api/v1/nodes/here"))["status"]["conditions"]
         assert {each["type"]: each["status"] for each in node}["Ready"] == "False"

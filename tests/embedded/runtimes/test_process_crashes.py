@@ -1,6 +1,5 @@
 """Agents and shims that die without a word: nothing is lost, nothing runs on unseen."""
 
-import asyncio
 import json
 import os
 import signal
@@ -25,6 +24,7 @@ from embedded.runtimes.harness import (
     work_file,
 )
 from kit.apiserver import InMemoryApiServer, running_apiserver
+from kit.virtual_time import eventually_true
 from kohort.embedded.nodes.runtime import Running, Terminated
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.settings import AtStop
@@ -94,9 +94,7 @@ def let_go(data: Path, found: Object) -> None:
 
 
 async def gone(*pids: int) -> None:
-    async with asyncio.timeout(60):
-        while any(map(is_alive, pids)):
-            await asyncio.sleep(0.01)
+    await eventually_true(lambda: not any(map(is_alive, pids)))
 
 
 async def test_after_a_crash_every_pod_is_found_again_ended_or_reported_lost(
@@ -124,9 +122,7 @@ async def test_after_a_crash_every_pod_is_found_again_ended_or_reported_lost(
         await check_reports(world, ends)
         await check_lost(world, lost, abandoned)
         await gone(orphan)
-        async with asyncio.timeout(60):
-            while (tmp_path / "pods" / unwanted["metadata"]["uid"]).exists():
-                await asyncio.sleep(0.01)
+        await eventually_true(lambda: not (tmp_path / "pods" / unwanted["metadata"]["uid"]).exists())
         assert not (tmp_path / "scratch" / unwanted["metadata"]["uid"]).exists()
 
 

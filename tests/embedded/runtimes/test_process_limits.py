@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from embedded.runtimes.harness import RuntimeHarness, container, pod, running_process_runtime
+from kit.virtual_time import eventually_true
 from kohort.embedded.runtimes.process.container_setup import tasks_of
 from kohort.embedded.runtimes.process.shim.output import BURST
 
@@ -51,9 +52,7 @@ def contained(world: RuntimeHarness) -> dict[str, object]:
 
 async def most_tasks(uid: int) -> int:
     """The most processes of a user that were seen after there were many."""
-    async with asyncio.timeout(60):
-        while tasks_of(uid) <= LIMIT // 2:
-            await asyncio.sleep(0.01)
+    await eventually_true(lambda: tasks_of(uid) > LIMIT // 2)
     most = 0
     for _ in range(30):
         most = max(most, tasks_of(uid))
@@ -81,9 +80,7 @@ async def seconds_to_end_a_bomb(world: RuntimeHarness, user: dict[str, object]) 
     began = time.monotonic()
     run.running.stop(0)
     await run.finished()
-    async with asyncio.timeout(60):
-        while tasks_of(UNUSED_USER):
-            await asyncio.sleep(0.01)
+    await eventually_true(lambda: not tasks_of(UNUSED_USER))
     return time.monotonic() - began
 
 

@@ -1,12 +1,12 @@
 """Probes of containers that run as processes, with real commands and ports."""
 
-import asyncio
 import socket
 from pathlib import Path
 from typing import Any
 
 from embedded.runtimes.harness import RuntimeHarness, container, pod, process_runtime, running_runtime, work_file
 from kit.apiserver import running_apiserver
+from kit.virtual_time import eventually_true
 from kohort.embedded.nodes.runtime import Running
 
 FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.02; done"
@@ -57,9 +57,7 @@ async def test_a_command_that_hangs_is_ended_with_its_children(world: RuntimeHar
     expected = f'Readiness probe failed: command "sh -c {script}" timed out'
     assert set(run.events.messages("Unhealthy")) == {expected}
     leader = int(pids.read_text().splitlines()[0])
-    async with asyncio.timeout(60):
-        while _members(leader):
-            await asyncio.sleep(0.02)
+    await eventually_true(lambda: not _members(leader))
 
 
 async def test_a_command_that_is_not_there_is_reported_and_ends_nothing(world: RuntimeHarness) -> None:

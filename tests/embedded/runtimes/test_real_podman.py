@@ -16,6 +16,7 @@ from embedded.runtimes.harness import container as any_container
 from embedded.runtimes.real_podman import IMAGE, podman
 from kit.apiserver import ADMIN, InMemoryApiServer, running_apiserver
 from kit.builders.core import make_config_map
+from kit.virtual_time import eventually
 from kohort.embedded.nodes.runtime import ContainerWaiting
 from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
 from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
@@ -216,10 +217,9 @@ async def test_the_containers_of_pods_that_the_api_no_longer_has_are_removed(tmp
         async with running(cluster, tmp_path / "data") as world:
             await world.run(pod(container(script=DEAF))).wait_for_log("ready")
             world.runs.clear()
-        async with running(cluster, tmp_path / "data"), asyncio.timeout(60):
+        async with running(cluster, tmp_path / "data"):
             mine = ("ps", "--all", "--quiet", "--filter", f"label=kohort.dev/data={tmp_path / 'data'}")
-            while (await asyncio.to_thread(podman, *mine)).stdout:
-                await asyncio.sleep(0.05)
+            await eventually(lambda: asyncio.to_thread(podman, *mine), lambda done: not done.stdout)
 
 
 async def test_an_agent_can_be_configured_to_stop_its_containers_on_shutdown(tmp_path: Path) -> None:

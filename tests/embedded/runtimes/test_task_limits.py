@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.virtual_time import wait_until_true
 from kohort.embedded.runtimes.process.shim import leftover_processes, task_limits, task_monitor
 from kohort.embedded.runtimes.process.shim.leftover_processes import kill_descendants
 from kohort.embedded.runtimes.process.shim.processes import (
@@ -185,13 +185,6 @@ def living_below(top: int) -> int:
     return sum(not machine[pid].is_dead for pid in descendants(top, machine))
 
 
-def wait_for(check: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_threads_are_tasks_and_a_process_that_is_not_waited_for_is_a_zombie() -> None:
     code = """
 import os, threading, time
@@ -216,7 +209,7 @@ print(end="x", flush=True)
 ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
 """
     with program(code) as running:
-        wait_for(lambda: Path(f"/proc/{running.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+        wait_until_true(lambda: Path(f"/proc/{running.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
         found = look_at(running.pid)
         assert found is not None
         assert not found.is_dead
@@ -234,7 +227,7 @@ def test_a_process_tree_is_killed_and_other_processes_are_not() -> None:
     with program(FAMILY, 4) as one, program(FAMILY, 4) as other:
         kill_descendants(other.pid, start_ticks(other.pid) + 1)
         kill_descendants(one.pid, start_ticks(one.pid))
-        wait_for(lambda: living_below(one.pid) == 0)
+        wait_until_true(lambda: living_below(one.pid) == 0)
         assert one.poll() is None
         assert living_below(other.pid) == 3
 
@@ -285,8 +278,8 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_continues(tmp_path: Path) -
         kept(tmp_path, shim.pid, main=2)
         (tmp_path / NEWEST).write_text("1")
         left_alone(tmp_path)
-        wait_for(lambda: living_below(shim.pid) == 0)
-        wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
+        wait_until_true(lambda: living_below(shim.pid) == 0)
+        wait_until_true(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
         reported = task_limits.kill_reason(str(tmp_path / "pods" / "one"), "main", 0)
         assert reported.startswith("The pod had 3 processes and threads, its limit is 2:")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.ports import free_port
+from kit.virtual_time import eventually_true
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import TransportError
 from kohort.kube.http import HttpTransport
@@ -113,9 +114,7 @@ async def _load_and_kill(server: ServerProcess, transport: HttpTransport, histor
     listening = asyncio.create_task(_observe(transport, history, since))
     writing = [asyncio.create_task(_write(transport, history, f"m{index}")) for index in range(WRITERS)]
     enough = history.answers + WRITES_BEFORE_A_KILL
-    async with asyncio.timeout(PATIENCE):
-        while history.answers < enough:
-            await asyncio.sleep(0.005)
+    await eventually_true(lambda: history.answers >= enough)
     server.kill()
     await asyncio.gather(*writing)
     return await listening

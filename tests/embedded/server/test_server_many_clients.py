@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.virtual_time import eventually, eventually_true
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.transport import Request, Response
@@ -43,9 +44,7 @@ class ServerUnderLoad:
 
     async def shrinks_to(self, size: float) -> None:
         """Wait until the server holds less than so many bytes; freed memory is returned a moment later."""
-        async with asyncio.timeout(PATIENCE):
-            while self.memory >= size:
-                await asyncio.sleep(0.05)
+        await eventually_true(lambda: self.memory < size)
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
         response = await self.transport.send(Request(method, path, (), JSON, body), PATIENCE)
@@ -69,9 +68,7 @@ class ServerUnderLoad:
         yield open_ones
         for each in open_ones:
             await each.close()
-        async with asyncio.timeout(PATIENCE):
-            while await self.streams():
-                await asyncio.sleep(0.02)
+        await eventually(self.streams, lambda count: count == 0)
 
     async def streams(self) -> int:
         lines = (await self.ask("GET", "/metrics")).decode().splitlines()
