@@ -200,7 +200,7 @@ class Driver:
 
     def _plan_arrival(self, queue: str, kind: JobClass, at_ms: int) -> None:
         born = START + timedelta(milliseconds=at_ms)
-        made = workload(self._numbers, queue, kind.size, kind.priority, born)
+        made = workload(self._numbers, queue, kind.pod_set, kind.priority, born)
         self._plan(at_ms, Job(made, kind, queue, kind.run_ms), None)
 
     def _plan(self, at_ms: int, job: Job, start: int | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from msgspec import structs
 
 from benchmarks.driver import START, as_watched
-from benchmarks.scenarios import LARGE, NAMESPACE, workload
+from benchmarks.scenarios import LARGE, NAMESPACE, pod_set, workload
 from benchmarks.workloads import workload_bytes
 from kohort.api.codec import decode
 from kohort.api.kueue.v1beta2 import Workload
@@ -27,7 +27,7 @@ def megabytes(make: Make, count: int) -> float:
 
 def small(number: int, queue: str) -> Workload:
     """A workload of one small pod set."""
-    return as_watched(workload(number, queue, 1 + number % 7, number % 3, START))
+    return as_watched(workload(number, queue, pod_set(1 + number % 7), number % 3, START))
 
 
 def realistic(number: int, queue: str) -> Workload:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from benchmarks.driver import START
-from benchmarks.scenarios import NAMESPACE, cluster_queue, cohort, common_objects, local_queue, workload
+from benchmarks.scenarios import NAMESPACE, cluster_queue, cohort, common_objects, local_queue, pod_set, workload
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
@@ -49,7 +49,7 @@ def searches(settings: EngineSettings, rounds: int = 5) -> Iterator[Search]:
 
 def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     """The preemptor waits for what is missing; nothing is issued, so every round finds the same."""
-    preemptor = workload(900_000 + cores, OWNER, cores, 100, START)
+    preemptor = workload(900_000 + cores, OWNER, pod_set(cores), 100, START)
     engine.apply(ObjectUpserted(preemptor), START)
     waiting = engine.store.workloads[ObjectKey(NAMESPACE, preemptor.metadata.name)]
     queue = engine.store.queues[OWNER]
@@ -87,7 +87,7 @@ def _lent_out(settings: EngineSettings, own: int, lost: int) -> Engine:
 
 
 def _running(number: int, queue: str) -> Workload:
-    pending = workload(number, queue, 1, 0, START)
+    pending = workload(number, queue, pod_set(1), 0, START)
     usage = PodSetAssignment(count=1, flavors={"cpu": "default"}, resource_usage={"cpu": "1"})
     admission = Admission(cluster_queue=queue, pod_set_assignments=(usage,))
     return reserve(pending, Reservation(admission, frozenset()), EngineSettings().gates, START).workload

@@ -7,10 +7,9 @@ its time and is finished, one that is evicted gives its quota back at once and s
 import asyncio
 import heapq
 import statistics
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
@@ -51,6 +50,11 @@ class Job:
     seen: Workload | None = None
     """As it was last seen."""
 
+    @property
+    def is_placed(self) -> bool:
+        admission = self.seen.status.admission if self.seen else None
+        return admission is not None and all(each.topology_assignment for each in admission.pod_set_assignments)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -63,6 +67,8 @@ class Run:
     evictions: int
     requests: int
     """Requests of the generator."""
+    placed: int
+    """Jobs whose pods have a topology assignment."""
 
 
 @dataclass
@@ -78,25 +84,28 @@ class WorkloadGenerator:
     _errands: asyncio.PriorityQueue[tuple[int, int, Task]] = field(default_factory=asyncio.PriorityQueue)
     _numbers: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
     _done: asyncio.Event = field(default_factory=asyncio.Event)
+    _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
 
     def __post_init__(self) -> None:
         self._workloads = self.client.of(Workload)
+        self._clock = self.client.clock
 
     async def play(self, limit: float) -> Run:
         """Run the scenario; raises TimeoutError if jobs are left after the limit."""
         self._left = self.scenario.jobs
         informer = Informer(self._workloads, HERE)
         informer.subscribe(lambda _, new: self._look(new) if new is not None else None)
-        async with asyncio.timeout(limit), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(limit), self._tasks as tasks:
             helpers = [tasks.create_task(informer.run()), *(tasks.create_task(self._work()) for _ in range(WORKERS))]
             await informer.wait_for_sync()
-            begun = time.monotonic()
+            begun = self._clock.now()
             await self._arrive(begun)
             await self._done.wait()
-            ended = time.monotonic()
+            ended = self._clock.now()
             for helper in helpers:
                 helper.cancel()
-        return Run(ended - begun, self._waits(), self.evictions, self.requests)
+        placed = sum(each.is_placed for each in self._jobs.values())
+        return Run(ended - begun, self._waits(), self.evictions, self.requests, placed)
 
     @property
     def left(self) -> int:
@@ -115,16 +124,16 @@ class WorkloadGenerator:
 
     async def _arrive(self, begun: float) -> None:
         for number, (due, queue, kind) in enumerate(_arrivals(self.scenario)):
-            wait = begun + due - time.monotonic()
+            wait = begun + due - self._clock.now()
             if wait > 0:
-                await asyncio.sleep(wait)
-            made = workload(number, queue, kind.size, kind.priority, datetime.now(UTC))
+                await self._clock.sleep(wait)
+            made = workload(number, queue, kind.pod_set, kind.priority, self._clock.wall())
             bare = msgspec.structs.replace(made, metadata=ObjectMeta(name=made.metadata.name, namespace=NAMESPACE))
             self._jobs[made.metadata.name] = Job(kind)
             self._ask(1, lambda bare=bare: self._create(bare))  # type: ignore[misc]
 
     async def _create(self, made: Workload) -> None:
-        self._jobs[made.metadata.name].created = time.monotonic()
+        self._jobs[made.metadata.name].created = self._clock.now()
         await self._workloads.create(made)
 
     # What is seen
@@ -144,9 +153,12 @@ class WorkloadGenerator:
     def _start(self, seen: Workload, job: Job) -> None:
         job.running = True
         job.runs += 1
-        job.admitted = job.admitted or time.monotonic()
-        loop = asyncio.get_running_loop()
-        loop.call_later(job.kind.run_ms / 1000, self._end, seen.metadata.name, job, job.runs)
+        job.admitted = job.admitted or self._clock.now()
+        self._tasks.create_task(self._run(seen.metadata.name, job, job.runs))
+
+    async def _run(self, name: str, job: Job, run: int) -> None:
+        await self._clock.sleep(job.kind.run_ms / 1000)
+        self._end(name, job, run)
 
     def _give_back(self, seen: Workload, job: Job) -> None:
         if job.running:
@@ -166,13 +178,13 @@ class WorkloadGenerator:
 
     async def _release(self, seen: Workload) -> None:
         # After a conflict another version is on its way, and is looked at then.
-        await self._write(release(seen, DEFAULT_GATES, datetime.now(UTC)))
+        await self._write(release(seen, DEFAULT_GATES, self._clock.wall()))
 
     async def _finish(self, name: str, job: Job, run: int) -> None:
         if not job.running or job.runs != run or job.seen is None:
             return
         tried = job.seen
-        if await self._write(_finished(tried)):
+        if await self._write(_finished(tried, self._clock.wall())):
             job.finished = True
             self._left -= 1
             if not self._left:
@@ -202,9 +214,8 @@ class WorkloadGenerator:
             await errand()
 
 
-def _finished(seen: Workload) -> Workload:
-    now = datetime.now(UTC).replace(microsecond=0)
-    finished = Condition("Finished", "True", "Succeeded", "Job finished successfully", now)
+def _finished(seen: Workload, now: datetime) -> Workload:
+    finished = Condition("Finished", "True", "Succeeded", "Job finished successfully", now.replace(microsecond=0))
     conditions = (*seen.status.conditions, finished)
     return msgspec.structs.replace(seen, status=msgspec.structs.replace(seen.status, conditions=conditions))
 

@@ -1,21 +1,24 @@
-"""The two public scenarios as parameters, and typed objects made from them at little cost."""
+"""Kueue's public load tests as parameters, and typed objects made from them at little cost."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 
 import msgspec
 
+from benchmarks.racks import RACK, Racks
 from kohort.api.codec import Json, from_json
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
-from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
+from kohort.api.kueue.v1beta2.flavors import ResourceFlavorSpec
+from kohort.api.kueue.v1beta2.workload import PodSet, TopologyRequest, WorkloadSpec
 from kohort.api.meta import ObjectMeta
 from kohort.engine.events import EngineObject
 
 NAMESPACE = "team"
 RECLAIMS = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+WITHOUT_NODES = ResourceFlavorSpec()
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,13 @@ class JobClass:
     run_ms: int
     priority: int
     every_ms: int
+    pods: int = 1
+    """Pods that share the cores of a job."""
+    topology: TopologyRequest | None = None
+
+    @property
+    def pod_set(self) -> PodSet:
+        return pod_set(self.size, self.pods, self.topology)
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,8 @@ class BenchmarkScenario:
     classes: tuple[JobClass, ...]
     nominal: int = 20
     borrowing_limit: int | None = 100
+    racks: Racks | None = None
+    """Nodes on which jobs are placed by topology."""
 
     @property
     def jobs(self) -> int:
@@ -59,10 +71,19 @@ class BenchmarkScenario:
                 yield f"cohort-{cohort}-queue-{queue}"
 
     def objects(self) -> Iterator[EngineObject]:
-        yield from common_objects()
+        if self.racks:
+            yield from self.racks.objects()
+        yield from common_objects(self.racks.flavor if self.racks else WITHOUT_NODES)
         for name in self.queue_names():
             yield cluster_queue(name, name.rpartition("-queue-")[0], self.nominal, self.borrowing_limit)
             yield local_queue(name)
+
+    def shortened(self, jobs: int) -> "BenchmarkScenario":
+        """The same with about so many jobs, and at least one of each class in each queue."""
+        counts = (max(1, round(each.count * jobs / self.jobs)) for each in self.classes)
+        classes = tuple(replace(each, count=count) for each, count in zip(self.classes, counts, strict=True))
+        short = replace(self, classes=classes)
+        return replace(short, name=f"{self.name}, {short.jobs:,} jobs")
 
 
 BASELINE = BenchmarkScenario(
@@ -87,10 +108,35 @@ LARGE = BenchmarkScenario(
 )
 
 
-def common_objects() -> Iterator[EngineObject]:
+def _in_slices(size: int) -> TopologyRequest:
+    """Slices of so many pods, each in one rack."""
+    return TopologyRequest(pod_set_slice_required_topology=RACK, pod_set_slice_size=size)
+
+
+IN_ONE_RACK, CLOSE_TO_ONE_RACK = TopologyRequest(required=RACK), TopologyRequest(preferred=RACK)
+TOPOLOGY = BenchmarkScenario(
+    "topology",
+    5,
+    6,
+    (
+        JobClass("small-required-rack", 120, 1, 200, 50, 100, 2, IN_ONE_RACK),
+        JobClass("small-preferred-rack", 120, 1, 200, 50, 100, 2, CLOSE_TO_ONE_RACK),
+        JobClass("small-balanced-rack", 110, 1, 200, 50, 100, 2, _in_slices(1)),
+        JobClass("medium-required-rack", 34, 5, 500, 100, 500, 4, IN_ONE_RACK),
+        JobClass("medium-preferred-rack", 33, 5, 500, 100, 500, 4, CLOSE_TO_ONE_RACK),
+        JobClass("medium-balanced-rack", 33, 5, 500, 100, 500, 4, _in_slices(2)),
+        JobClass("large-required-rack", 17, 20, 1000, 200, 1200, 8, IN_ONE_RACK),
+        JobClass("large-preferred-rack", 17, 20, 1000, 200, 1200, 8, CLOSE_TO_ONE_RACK),
+        JobClass("large-balanced-rack", 16, 20, 1000, 200, 1200, 8, _in_slices(4)),
+    ),
+    racks=Racks(racks=10, nodes=64, cores=96),
+)
+
+
+def common_objects(flavor: ResourceFlavorSpec = WITHOUT_NODES) -> Iterator[EngineObject]:
     """What every queue needs: the namespace and the one flavor."""
     yield Namespace(metadata=ObjectMeta(name=NAMESPACE))
-    yield ResourceFlavor(metadata=ObjectMeta(name="default"))
+    yield ResourceFlavor(metadata=ObjectMeta(name="default"), spec=flavor)
 
 
 def cluster_queue(name: str, cohort: str, nominal: int, borrowing_limit: int | None = None) -> ClusterQueue:
@@ -110,8 +156,8 @@ def local_queue(name: str) -> LocalQueue:
     return from_json({"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"clusterQueue": name}}, LocalQueue)
 
 
-def workload(number: int, queue: str, size: int, priority: int, created: datetime) -> Workload:
-    """A workload of one pod, as the API server would have stored it."""
+def workload(number: int, queue: str, pods: PodSet, priority: int, created: datetime) -> Workload:
+    """A workload of one pod set, as the API server would have stored it."""
     name = f"job-{number:06d}"
     return Workload(
         metadata=ObjectMeta(
@@ -121,11 +167,14 @@ def workload(number: int, queue: str, size: int, priority: int, created: datetim
             generation=1,
             creation_timestamp=created.replace(microsecond=0),
         ),
-        spec=WorkloadSpec(queue_name=queue, priority=priority, pod_sets=(PodSet(template=_template(size)),)),
+        spec=WorkloadSpec(queue_name=queue, priority=priority, pod_sets=(pods,)),
     )
 
 
 @cache
-def _template(size: int) -> msgspec.Raw:
-    spec = {"containers": [{"name": "c", "image": "sleep", "resources": {"requests": {"cpu": str(size)}}}]}
-    return msgspec.Raw(msgspec.json.encode({"spec": spec}))
+def pod_set(cores: int, pods: int = 1, topology: TopologyRequest | None = None) -> PodSet:
+    """Pods that have so many cores together."""
+    requests = {"cpu": f"{cores * 1000 // pods}m"}
+    spec = {"containers": [{"name": "c", "image": "sleep", "resources": {"requests": requests}}]}
+    template = msgspec.Raw(msgspec.json.encode({"spec": spec}))
+    return PodSet(template=template, count=pods, topology_request=topology)

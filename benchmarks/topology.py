@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from benchmarks.measure import Measurement
-from kohort.api.core.nodes import HOSTNAME, Node, NodeSpec, NodeStatus
-from kohort.api.core.objects import StatusCondition
-from kohort.api.meta import ObjectMeta
+from benchmarks.racks import ready_node
+from kohort.api.core.nodes import HOSTNAME, Node
+from kohort.api.markers import ResourceList
 from kohort.engine.records import Flavor
 from kohort.engine.topology import (
     FlavorDomains,
@@ -125,14 +125,8 @@ def _place_and_release(domains: FlavorDomains, gang: PlacementRequest) -> None:
 def _node(number: int) -> Node:
     rack = number // HOSTS_PER_RACK
     labels = {"block": f"b{rack // RACKS_PER_BLOCK:03}", "rack": f"r{rack:04}", HOSTNAME: _name(number)}
-    return Node(
-        metadata=ObjectMeta(name=_name(number), labels=labels),
-        spec=NodeSpec(),
-        status=NodeStatus(
-            allocatable={"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": str(PODS_PER_HOST), "pods": "110"},
-            conditions=(StatusCondition(type="Ready", status="True"),),
-        ),
-    )
+    allocatable: ResourceList = {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": str(PODS_PER_HOST), "pods": "110"}
+    return ready_node(_name(number), labels, allocatable)
 
 
 def _name(number: int) -> str:
