@@ -1,20 +1,10 @@
-"""How pods are divided among candidates in a given order (TAS-50, TAS-53, TAS-54)."""
+"""How pods are divided among domains in a given order (TAS-50, TAS-53, TAS-54)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kohort.engine.topology.levels import LevelCounts
 from kohort.engine.topology.parameters import PlacementProfile
-
-
-class Candidate(NamedTuple):
-    """A domain that may take pods; capacities are slices or pods, whichever unit is divided."""
-
-    domain: int
-    capacity: int
-    capacity_with_leader: int
-    leaders: int
-    """1 if the leader fits."""
-    score: int
 
 
 class Portion(NamedTuple):
@@ -22,58 +12,82 @@ class Portion(NamedTuple):
 
     domain: int
     amount: int
-    """In the unit of the candidates."""
+    """In the unit of the capacities."""
     leaders: int
 
 
+class Capacities(NamedTuple):
+    """What each domain of a level can take, by its index; in slices or groups of pods, whichever unit is divided."""
+
+    workers: Sequence[int]
+    with_leader: Sequence[int]
+    leaders: Sequence[int]
+    """1 if the leader fits."""
+    scores: Sequence[int]
+    unit: int
+    """Divides both numbers."""
+
+    def of(self, domain: int, leaders: int) -> int:
+        """What a domain takes besides so many leaders."""
+        return (self.with_leader if leaders else self.workers)[domain] // self.unit
+
+    def suffices(self, domain: int, needed: int, leaders: int) -> bool:
+        """Whether a domain can take everything."""
+        return self.leaders[domain] >= leaders and self.of(domain, leaders) >= needed
+
+
+def in_slices(counts: LevelCounts) -> Capacities:
+    """Capacities in slices."""
+    return Capacities(counts.slices, counts.slices_with_leader, counts.leaders, counts.scores, 1)
+
+
+def in_groups(counts: LevelCounts, size: int) -> Capacities:
+    """Capacities in groups of so many pods."""
+    return Capacities(counts.pods, counts.pods_with_leader, counts.leaders, counts.scores, size)
+
+
 def consume(
-    candidates: Sequence[Candidate], needed: int, leaders: int, profile: PlacementProfile
+    domains: Sequence[int], capacities: Capacities, needed: int, leaders: int, profile: PlacementProfile
 ) -> list[Portion] | None:
-    """Divide what is needed among candidates, in their order; None if they can't take it (TAS-54)."""
+    """Divide what is needed among domains, in their order; None if they can't take it (TAS-54)."""
     is_best_fit = profile is PlacementProfile.BEST_FIT
-    ordered = leader_first(candidates, needed, leaders)
+    ordered = leader_first(domains, capacities, needed, leaders)
     portions: list[Portion] = []
-    for position, first in enumerate(ordered):
-        taker = first
-        if is_best_fit and _suffices(first, needed, leaders):
-            taker = tightest(ordered[position:], needed, leaders)
-        if _suffices(taker, needed, leaders):
-            portions.append(Portion(taker.domain, needed, leaders))
+    for position, domain in enumerate(ordered):
+        if capacities.suffices(domain, needed, leaders):
+            taker = tightest(ordered[position:], capacities, needed, leaders) if is_best_fit else domain
+            portions.append(Portion(taker, needed, leaders))
             return [each for each in portions if each.amount or each.leaders]
-        amount = min(_capacity(taker, leaders), needed)
-        portions.append(Portion(taker.domain, amount, min(taker.leaders, leaders)))
+        amount = min(capacities.of(domain, leaders), needed)
+        portions.append(Portion(domain, amount, min(capacities.leaders[domain], leaders)))
         needed -= amount
         leaders -= portions[-1].leaders
     return None if needed or leaders else portions
 
 
-def leader_first(candidates: Sequence[Candidate], needed: int, leaders: int) -> Sequence[Candidate]:
+def leader_first(domains: Sequence[int], capacities: Capacities, needed: int, leaders: int) -> Sequence[int]:
     """Begin with the first domain that can have the leader and leaves capacity for all workers (TAS-53)."""
-    if not leaders or len(candidates) < 2:
-        return candidates
-    total = sum([each.capacity for each in candidates])
-    for position, each in enumerate(candidates):
-        penalty = each.capacity - each.capacity_with_leader
-        if each.leaders >= leaders and total - penalty >= needed:
-            return [each, *candidates[:position], *candidates[position + 1 :]]
-    return candidates
+    if not leaders or len(domains) < 2:
+        return domains
+    total = sum([capacities.of(each, 0) for each in domains])
+    for position, each in enumerate(domains):
+        penalty = capacities.of(each, 0) - capacities.of(each, leaders)
+        if capacities.leaders[each] >= leaders and total - penalty >= needed:
+            return [each, *domains[:position], *domains[position + 1 :]]
+    return domains
 
 
-def tightest(candidates: Sequence[Candidate], needed: int, leaders: int) -> Candidate:
-    """The first with the least sufficient capacity among those with the best score (TAS-50, TAS-65)."""
-    best = candidates[0]
-    found: Candidate | None = None
-    for each in candidates:
-        if each.score != best.score:
+def tightest(domains: Sequence[int], capacities: Capacities, needed: int, leaders: int) -> int:
+    """The first with the least sufficient capacity among those with the best score, as the first has (TAS-50, TAS-65).
+
+    The first must suffice.
+    """
+    workers, with_leader, hosts, scores, unit = capacities
+    amounts, needed, best = with_leader if leaders else workers, needed * unit, scores[domains[0]]
+    found, least = domains[0], amounts[domains[0]] // unit
+    for each in domains:
+        if scores[each] != best:
             break
-        if _suffices(each, needed, leaders) and (found is None or _capacity(each, leaders) < _capacity(found, leaders)):
-            found = each
-    return found or best
-
-
-def _suffices(candidate: Candidate, needed: int, leaders: int) -> bool:
-    return candidate.leaders >= leaders and _capacity(candidate, leaders) >= needed
-
-
-def _capacity(candidate: Candidate, leaders: int) -> int:
-    return candidate.capacity_with_leader if leaders else candidate.capacity
+        if needed <= amounts[each] and amounts[each] // unit < least and hosts[each] >= leaders:
+            found, least = each, amounts[each] // unit
+    return found

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kohort.engine.topology.consumption import Candidate, Portion, consume
+from kohort.engine.topology.consumption import Portion, consume, in_groups, in_slices
 from kohort.engine.topology.levels import LevelCounts
 from kohort.engine.topology.parameters import PlacementParameters, PlacementProfile
 from kohort.engine.topology.tree import DomainTree
@@ -25,17 +25,19 @@ class Descent:
         self._levels = levels
         self._parameters = parameters
 
-    def place(self, level: int, candidates: Sequence[Candidate]) -> list[DomainShare] | None:
+    def place(self, level: int, domains: Sequence[int]) -> list[DomainShare] | None:
         """Shares of domains of the lowest level; None if counts turn out to be wrong (TAS-54)."""
         parameters = self._parameters
-        portions = consume(candidates, parameters.slices, parameters.leaders, parameters.profile)
+        portions = self._consume(level, domains)
         while portions is not None and level < parameters.slice_level:
             level += 1
             parents = [portion.domain for portion in portions]
-            children = self._sorted(level, self._children(level - 1, parents))
-            candidates = self._in_slices(level, children)
-            portions = consume(candidates, parameters.slices, parameters.leaders, parameters.profile)
+            portions = self._consume(level, self._sorted(level, self._children(level - 1, parents)))
         return None if portions is None else self.place_below(level, _shares(portions, parameters.slice_size))
+
+    def _consume(self, level: int, domains: Sequence[int]) -> list[Portion] | None:
+        parameters, capacities = self._parameters, in_slices(self._levels[level])
+        return consume(domains, capacities, parameters.slices, parameters.leaders, parameters.profile)
 
     def place_below(self, level: int, shares: list[DomainShare]) -> list[DomainShare] | None:
         """The same, with each domain's pods divided among its own children (TAS-52(3))."""
@@ -50,11 +52,10 @@ class Descent:
         return shares
 
     def _divide(self, level: int, share: DomainShare) -> list[DomainShare] | None:
-        size = self._size(level)
+        size, counts = self._size(level), self._levels[level]
         children = self._sorted(level, self._tree.children(level - 1, share.domain))
-        is_above = level <= self._parameters.slice_level
-        candidates = self._in_slices(level, children) if is_above else self._grouped(level, children, size)
-        portions = consume(candidates, share.pods // size, share.leaders, self._parameters.profile)
+        capacities = in_slices(counts) if level <= self._parameters.slice_level else in_groups(counts, size)
+        portions = consume(children, capacities, share.pods // size, share.leaders, self._parameters.profile)
         return None if portions is None else _shares(portions, size)
 
     def _size(self, level: int) -> int:
@@ -77,19 +78,6 @@ class Descent:
         ]
         keys.sort()
         return [key[-1] for key in keys]
-
-    def _in_slices(self, level: int, domains: Iterable[int]) -> list[Candidate]:
-        counts = self._levels[level]
-        slices, with_leader, leaders, scores = counts.slices, counts.slices_with_leader, counts.leaders, counts.scores
-        return [Candidate(each, slices[each], with_leader[each], leaders[each], scores[each]) for each in domains]
-
-    def _grouped(self, level: int, domains: Iterable[int], size: int) -> list[Candidate]:
-        counts = self._levels[level]
-        pods, with_leader, leaders, scores = counts.pods, counts.pods_with_leader, counts.leaders, counts.scores
-        return [
-            Candidate(each, pods[each] // size, with_leader[each] // size, leaders[each], scores[each])
-            for each in domains
-        ]
 
 
 def _shares(portions: Iterable[Portion], size: int) -> list[DomainShare]:

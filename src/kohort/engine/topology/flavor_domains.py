@@ -186,7 +186,7 @@ class FlavorDomains:
             selection = LevelSearch(counts, parameters).select()
             if isinstance(selection, LevelShortfall):
                 return shortfall(self.topology, counts, parameters, selection)
-            shares = Descent(counts.tree, counts.levels, parameters).place(selection.level, selection.candidates)
+            shares = Descent(counts.tree, counts.levels, parameters).place(selection.level, selection.domains)
         if shares is None or not _is_complete(shares, parameters):
             return undivided(self.topology, parameters)
         shares.sort()

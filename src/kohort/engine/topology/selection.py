@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kohort.engine.topology.consumption import Candidate
 from kohort.engine.topology.counts import DomainCounts
+from kohort.engine.topology.levels import LevelCounts
 from kohort.engine.topology.order import DomainOrder, OrderKey
 from kohort.engine.topology.parameters import PlacementParameters, PlacementProfile
 
 
 @dataclass(frozen=True, slots=True)
 class LevelSelection:
-    """Domains of one level that together can have all slices; capacities are slices."""
+    """Domains of one level that together can have all slices, in the order in which they are taken."""
 
     level: int
-    candidates: Sequence[Candidate]
+    domains: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LevelSearch:
             order = self._counts.order(level, parameters.profile)
             domain = self._single_domain(order)
             if domain is not None:
-                return LevelSelection(level, [self._candidate(level, domain)])
+                return LevelSelection(level, [domain])
             if parameters.is_required:
                 return self._shortfall_of_one(level, order)
             if level == 0 or parameters.is_unconstrained:
@@ -78,39 +78,40 @@ class LevelSearch:
         # Above the slice level, slices of a domain are the sum of those of its children.
         total = sum(self._counts.levels[0].slices)
         if not parameters.leaders:
-            return self._spread_workers(level, order, [], total)
-        leader = self._leader_domain(level, order, total - parameters.slices)
+            return self._spread_workers(level, order, [], parameters.slices, total)
+        counts = self._counts.levels[level]
+        leader = self._leader_domain(counts, order, total - parameters.slices)
         if leader is None:
             return LevelShortfall(level, 0, None)
+        needed, left = parameters.slices - counts.slices_with_leader[leader], total - counts.slices[leader]
         workers = self._counts.worker_order(level, parameters.profile)
-        with workers.without(leader.domain):
-            return self._spread_workers(level, workers, [leader], total - leader.capacity)
+        with workers.without(leader):
+            return self._spread_workers(level, workers, [leader], needed, left)
 
     def _spread_workers(
-        self, level: int, order: DomainOrder, selected: list[Candidate], total: int
+        self, level: int, order: DomainOrder, selected: list[int], needed: int, total: int
     ) -> LevelSelection | LevelShortfall:
-        """Take domains in order; `total` is what they have (TAS-51(7d,e))."""
-        needed = self._parameters.slices - sum([each.capacity_with_leader for each in selected])
+        """Take domains in order for what is needed besides those selected; `total` is what they have (TAS-51(7d,e))."""
         if total < needed:
             return LevelShortfall(level, self._parameters.slices - needed + total, None)
         for position, key in enumerate(order.keys):
             if needed <= 0:
                 break
             taken = self._last_domain(order, position, needed) or key
-            selected.append(self._candidate(level, taken[-1]))
+            selected.append(taken[-1])
             needed -= order.slices(taken)
         return LevelSelection(level, selected)
 
-    def _leader_domain(self, level: int, order: DomainOrder, spare: int) -> Candidate | None:
+    def _leader_domain(self, counts: LevelCounts, order: DomainOrder, spare: int) -> int | None:
         """The first domain in order that takes no more than the spare slices, else the first (TAS-51(7a,b), TAS-53).
 
         None of them can have all slices: a single domain would have been found.
         """
         if not order.keys or not order.keys[0][0]:
             return None
-        hosts = (self._candidate(level, key[-1]) for key in order.keys if key[0])
-        prioritised = next((each for each in hosts if each.capacity - each.capacity_with_leader <= spare), None)
-        return prioritised or self._candidate(level, order.keys[0][-1])
+        hosts = (key[-1] for key in order.keys if key[0])
+        fitting = (each for each in hosts if counts.slices[each] - counts.slices_with_leader[each] <= spare)
+        return next(fitting, order.keys[0][-1])
 
     def _last_domain(self, order: DomainOrder, position: int, needed: int) -> OrderKey | None:
         """In BestFit, the tightest domain for all that is left, if the next in order suffices (TAS-51(7d))."""
@@ -120,13 +121,3 @@ class LevelSearch:
         run = next(run for run in order.runs() if run.end > position)
         found = order.tightest(run, needed, position)
         return None if found is None else order.keys[found]
-
-    def _candidate(self, level: int, domain: int) -> Candidate:
-        counts = self._counts.levels[level]
-        return Candidate(
-            domain,
-            counts.slices[domain],
-            counts.slices_with_leader[domain],
-            counts.leaders[domain],
-            counts.scores[domain],
-        )
