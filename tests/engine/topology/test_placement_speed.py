@@ -4,6 +4,7 @@
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from benchmarks.topology import KINDS, ONE_POD, cluster, flavor_of, nearly_full, request
@@ -55,6 +56,29 @@ def test_a_placement_counts_the_hosts_that_changed_since_the_last_one(kind: str,
         domains.counter(domain.values, ONE_POD).use(domain.pods)
     domains.place(request(64, kind))
     assert len(counted) == len(found.workers.domains) < 12
+
+
+def test_an_equal_request_is_searched_again_only_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    search = FlavorDomains._place
+
+    def recorded(self: FlavorDomains, *arguments: Any) -> Any:
+        searched.append(self.name)
+        return search(self, *arguments)
+
+    monkeypatch.setattr(FlavorDomains, "_place", recorded)
+    domains = flavor_of(cluster(32))
+    found = [domains.place(request(8, "unconstrained")) for _ in range(2)]
+    assert len(searched) == 1
+    assert isinstance(found[0], GroupPlacement)
+    (taken,) = found[0].workers.domains
+    counter = domains.counter(taken.values, ONE_POD)
+    counter.use(taken.pods)
+    assert domains.place(request(8, "unconstrained")) != found[0]
+    counter.free(taken.pods)
+    assert domains.place(request(8, "unconstrained")) == found[0] == found[1]
+    assert len(searched) == 3
+    assert domains.place(request(9, "unconstrained")) != found[0]
 
 
 def test_a_reader_far_behind_counts_everything_once(counted: list[int]) -> None:

@@ -4,7 +4,7 @@ Counts depend on the request's shape only, not on its number of pods: requests o
 counts only the domains that changed since the last one, and those above them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
@@ -15,11 +15,14 @@ from kohort.engine.topology.levels import LevelCounts, LevelRollUp, SliceShape, 
 from kohort.engine.topology.matcher import Exclusion, ExclusionCause, NodeMatcher
 from kohort.engine.topology.matches import NodeMatches
 from kohort.engine.topology.order import DomainOrder
-from kohort.engine.topology.parameters import PlacementProfile
+from kohort.engine.topology.parameters import PlacementParameters, PlacementProfile
 from kohort.engine.topology.request import CapacityMode
+from kohort.engine.topology.result import GroupPlacement, PlacementFailure
 from kohort.engine.topology.tree import DomainTree
 from kohort.engine.topology.usage import PodAmounts
 
+MAX_PLACEMENTS = 64
+"""Placements that are kept per shape of a request."""
 _NO_USAGE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -55,6 +58,19 @@ class DomainCounts:
         self._position = -1
         self._orders: dict[tuple[int, PlacementProfile], DomainOrder] = {}
         self._worker_orders: dict[tuple[int, PlacementProfile], DomainOrder] = {}
+        self._found: dict[PlacementParameters, GroupPlacement | PlacementFailure] = {}
+        """Placements by these counts."""
+
+    def remembered(
+        self, parameters: PlacementParameters, search: Callable[[], GroupPlacement | PlacementFailure]
+    ) -> GroupPlacement | PlacementFailure:
+        """The placement of a request; searched once while counts stay the same."""
+        found = self._found.get(parameters)
+        if found is None:
+            if len(self._found) >= MAX_PLACEMENTS:
+                self._found.clear()
+            found = self._found[parameters] = search()
+        return found
 
     def order(self, level: int, profile: PlacementProfile) -> DomainOrder:
         """The domains of a level in the order in which they are taken."""
@@ -78,6 +94,7 @@ class DomainCounts:
         """Count the domains that changed."""
         if self._position == self._log.end:
             return
+        self._found.clear()
         changed = self._log.since(self._position)
         self._position = self._log.end
         domains = self._count_leaves(range(self.tree.leaf_count) if changed is None else changed)

@@ -176,11 +176,9 @@ class FlavorDomains:
         with self._usage.assuming(assumed):
             counts = self._counts_of(self._shape(request, parameters, mode), within)
             counts.refresh()
-            return self._place(request, parameters, counts)
+            return counts.remembered(parameters, lambda: self._place(parameters, counts))
 
-    def _place(
-        self, request: PlacementRequest, parameters: PlacementParameters, counts: DomainCounts
-    ) -> GroupPlacement | PlacementFailure:
+    def _place(self, parameters: PlacementParameters, counts: DomainCounts) -> GroupPlacement | PlacementFailure:
         shares = BalancedSearch(counts, parameters).place() if self._balances(parameters) else None
         if shares is None:
             selection = LevelSearch(counts, parameters).select()
@@ -192,7 +190,7 @@ class FlavorDomains:
         shares.sort()
         return GroupPlacement(
             self._domains([(share, share.pods) for share in shares]),
-            self._domains([(share, share.leaders) for share in shares]) if request.leader else None,
+            self._domains([(share, share.leaders) for share in shares]) if parameters.leaders else None,
         )
 
     def _balances(self, parameters: PlacementParameters) -> bool:
