@@ -241,6 +241,8 @@ class Assignment(msgspec.Struct):
     """It was looked for a second time, because others of the cycle took its victims (SCH-331)."""
     usage: dict[FlavorResource, int] = {}
     """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
+    lacks_quota: bool = False
+    """Quota is lacking that no preemption would free, wherever its pods go."""
     search: PlacementSearch | None = None
     """The search for places of its pods, if they look for some."""
     found: FoundPlaces | None = None

@@ -164,6 +164,7 @@ class CycleRunner:
             return False
         pending = self._store.pending[entry.queue.name]
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
+        pending.waits_for_places |= not entry.assignment.lacks_quota
         self._pending.note_backoff(entry.workload, entry.queue)
         is_new = not entry.head.is_preemptor and pending.is_preemptor(entry.workload)
         return (is_new and self._context.rules.preemptors_first) or pending.state_of(

@@ -90,6 +90,20 @@ class TestCompetition:
         play.finish("ns/first")
         assert play.turn().reserved == ["second"]
 
+    def test_what_lacks_quota_is_not_evaluated_again_when_another_tree_releases_nodes(self) -> None:
+        play = two_queues({"b1": {"r1": {"h1": 4}}}, cohorts=("R", "S"))
+        play.tas_queue("b", 2, cohort="S")
+        play.gang("first", 3, "a", request=required(RACK))
+        play.gang("second", 3, "b", request=required(RACK))
+        assert play.turn().reserved == ["first"]
+        pending = play.engine.store.pending["b"]
+        assert (pending.counts.inadmissible, pending.waits_for_places) == (1, False)
+        play.finish("ns/first")
+        assert play.turn().reserved == []
+        assert (pending.counts.active, pending.counts.inadmissible) == (0, 1)
+        play.tas_queue("b", 3, cohort="S")
+        assert play.turn().reserved == ["second"]
+
     def test_trees_that_share_no_nodes_are_scheduled_apart(self) -> None:
         play = TopologyScenarioBuilder(TWO_RACKS)
         play.tas_flavor("left", **{RACK: "r1"})

@@ -54,6 +54,7 @@ class Nominator:
     def _placed(self, head: Head, search: FlavorSearch) -> tuple[Assignment, bool]:
         """Flavors, then places, then victims if capacity is lacking; and whether that is possible."""
         assignment = assign(search, head.cycle)
+        assignment.lacks_quota = assignment.mode <= FitMode.NO_CANDIDATES
         self.view.placer.place(head.workload, head.queue, assignment)
         mode = assignment.mode
         if mode.needs_preemption:

@@ -50,6 +50,8 @@ class PendingQueue:
         self.queue = queue
         self.pops = 0
         """How often a head was popped (SCH-231)."""
+        self.waits_for_places = False
+        """Whether a workload was requeued since the last reactivation that did not just lack quota."""
         self._usage_of = usage_of
         self._entries: dict[ObjectKey, PendingEntry] = {}
         self._heaps = PendingHeaps(usage_of)
@@ -260,6 +262,7 @@ class PendingQueue:
         `belongs` is whether the ClusterQueue selects a namespace. Returns how many changed.
         """
         self._reactivated_at = self.pops
+        self.waits_for_places = False
         self._failed.clear()
         for entry in self._heaps.take_due(now):
             self._heaps.make_inadmissible(entry)

@@ -1,7 +1,7 @@
 """Keys of what workloads compete for: an event unblocks keys, and a key leads to the queues that it concerns.
 
-Queues of different cohort trees share no quota, so today most events unblock the key of one tree. A capacity that
-several trees share is keyed by flavor.
+Queues of different cohort trees share no quota, so that most events unblock the key of one tree. A capacity that
+several trees share is keyed by flavor; places that pods leave help only queues that wait for places.
 """
 
 from collections.abc import Iterable
@@ -13,10 +13,11 @@ from kohort.engine.records import ClusterQueueInfo
 COHORT_TREE: Final = "cohort tree"
 CLUSTER_QUEUE: Final = "cluster queue"
 FLAVOR: Final = "flavor"
+PLACES: Final = "places"
 
 
 class UnblockKey(NamedTuple):
-    """What may have become free: a tree by its root, or a flavor."""
+    """What may have become free: a tree by its root, a flavor, or places of its nodes."""
 
     kind: str
     name: str
@@ -33,11 +34,16 @@ def flavor_key(flavor: str) -> UnblockKey:
     return UnblockKey(FLAVOR, flavor)
 
 
+def places_key(flavor: str) -> UnblockKey:
+    """The key of places that pods have left on the nodes of a flavor."""
+    return UnblockKey(PLACES, flavor)
+
+
 def queues_of(key: UnblockKey, hierarchy: Hierarchy, queues: Iterable[ClusterQueueInfo]) -> list[str]:
     """The ClusterQueues whose workloads a key can unblock."""
     if key.kind == CLUSTER_QUEUE:
         return [key.name]
-    if key.kind == FLAVOR:
+    if key.kind in (FLAVOR, PLACES):
         return [queue.name for queue in queues if any(key.name in group.flavors for group in queue.groups)]
     root = hierarchy.cohorts.get(key.name)
     return queues_in_tree(root) if root is not None else []

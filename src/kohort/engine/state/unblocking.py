@@ -8,7 +8,15 @@ from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.namespace_selector import is_selected
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.state.store import EngineStore
-from kohort.engine.state.unblock_keys import FLAVOR, UnblockKey, flavor_key, queues_of, tree_key
+from kohort.engine.state.unblock_keys import (
+    FLAVOR,
+    PLACES,
+    UnblockKey,
+    flavor_key,
+    places_key,
+    queues_of,
+    tree_key,
+)
 
 
 class Unblocking:
@@ -30,10 +38,10 @@ class Unblocking:
     def unblock_places(self, workload: WorkloadInfo) -> None:
         """Pods of the workload leave their places: others may go there, in whichever tree they wait."""
         if workload.placed:
-            self.unblock_flavors({counter.flavor for counter in workload.placed})
+            self._store.unblocked.update({places_key(counter.flavor) for counter in workload.placed})
 
     def unblock_flavors(self, names: Iterable[str]) -> None:
-        """Nodes of TAS flavors have changed, or pods have left them."""
+        """Nodes of TAS flavors have changed."""
         self._store.unblocked.update([flavor_key(name) for name in names])
 
     def narrow_flavors(self, names: Iterable[str]) -> None:
@@ -49,14 +57,21 @@ class Unblocking:
         if not store.unblocked:
             return
         keys, store.unblocked = store.unblocked, set()
-        flavors = {name for key in keys if key.kind == FLAVOR for name in store.topology.overlapping(key.name)}
-        keys |= {flavor_key(name) for name in flavors}
-        for name in sorted(self._concerned(keys)):
+        places = {key for key in keys if key.kind == PLACES}
+        waiting = {name for name in self._concerned(places) if store.pending[name].waits_for_places}
+        for name in sorted(self._concerned(keys - places) | waiting):
             queue = store.queues.get(name)
             if queue is not None and not queue.node.is_cyclic:
                 store.pending[name].retry(now, partial(is_selected, store, queue))
                 store.dirty.add(name)
 
     def _concerned(self, keys: Set[UnblockKey]) -> set[str]:
+        """Queues that the keys concern, also by flavors of the same hosts."""
         store = self._store
-        return {name for key in keys for name in queues_of(key, store.hierarchy, store.queues.values())}
+        shared = {
+            key._replace(name=flavor)
+            for key in keys
+            if key.kind in (FLAVOR, PLACES)
+            for flavor in store.topology.overlapping(key.name)
+        }
+        return {name for key in keys | shared for name in queues_of(key, store.hierarchy, store.queues.values())}
