@@ -47,6 +47,23 @@ def echo(play: ScenarioBuilder, key: ObjectKey) -> None:
     play.engine.apply(ObjectUpserted(seen), play.now)
 
 
+def test_pods_that_a_slice_no_longer_has_make_room_for_others_of_it() -> None:
+    """SCH-1103: one pod set grows by what the one before it shrinks, in a queue that is full."""
+    stage = ScenarioBuilder()
+    stage.queue("q", 6)
+    for name, counts in (("s1", (4, 2)), ("s2", (2, 4))):
+        manifest = stage.workload(name, 1, "q")
+        (one,) = manifest["spec"]["podSets"]
+        manifest["spec"]["podSets"] = [
+            {**one, "name": part, "count": count} for part, count in zip(("first", "second"), counts, strict=True)
+        ]
+        replaced = {} if name == "s1" else {"kueue.x-k8s.io/workload-slice-replacement-for": "ns/s1"}
+        manifest["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true", **replaced}
+        stage.put(manifest)
+        assert stage.turn().reserved == [name]
+    assert used(stage) == 6
+
+
 def test_the_decision_names_the_slice_to_end_and_it_ends_by_it() -> None:
     """SCH-1104."""
     stage = play()

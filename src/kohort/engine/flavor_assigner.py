@@ -75,7 +75,8 @@ def assign(search: FlavorSearch, cycle: int = 0) -> Assignment:
         results += found
         if not _assign_group(search, group, found):
             break
-    return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken)
+    usage = {fr: max(0, amount) for fr, amount in search.taken.items()} if search.replaced else search.taken
+    return Assignment(results, progress=_progress(search, results, cycle), usage=usage)
 
 
 def _counted(search: FlavorSearch) -> list[PodSetResources]:
@@ -148,9 +149,9 @@ def _inherit_topology(search: FlavorSearch, results: list[PodSetResult]) -> None
 
 
 def _beyond_replaced(search: FlavorSearch, pod_set: str, resource: str, amount: int) -> int:
-    """What is asked for on top of the slice that is replaced (SCH-1103)."""
+    """What is asked for on top of the slice that is replaced; less than nothing if the pod set shrinks (SCH-1103)."""
     replaced = search.replaced.get(pod_set)
-    return amount if replaced is None else max(0, amount - replaced.amounts.get(resource, 0))
+    return amount if replaced is None else amount - replaced.amounts.get(resource, 0)
 
 
 def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], uncovered: str = "") -> None:
