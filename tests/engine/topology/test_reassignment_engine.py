@@ -266,6 +266,15 @@ class TestSlices:
         play = self.scaled(2, 3, required(RACK), **ELASTIC)
         assert "required topology is not supported with ElasticJobsViaWorkloadSlices" in play.waiting["v"].message
 
+    @pytest.mark.parametrize("kind", ["required", "preferred"])
+    def test_the_first_slice_can_request_no_level_either(self, kind: str) -> None:
+        play = TopologyPlay({"b1": {"r1": {"h1": 2}}}, configured(**ELASTIC))
+        play.tas_queue("q", 100)
+        play.put(self.slice_of(play, "w", 2, {kind: RACK}))
+        play.turn()
+        problem = f"{kind} topology is not supported with ElasticJobsViaWorkloadSlices"
+        assert play.waiting["w"].message == f"failed to assign flavors to pod set main: {problem}"
+
 
 def test_nodes_and_their_usage_are_recorded_and_replayed() -> None:
     """A log replays by itself."""

@@ -1,7 +1,5 @@
 """Replacement of failed nodes, elastic workloads, and groups beside each other (TAS-41, TAS-67, TAS-107, TAS-108)."""
 
-import pytest
-
 from engine.topology.clusters import HOST, ONE, domains, failed, flavor_of, host, placed, pods, request, store, use
 from kohort.api.kueue.slices import Domain
 from kohort.engine.topology import (
@@ -62,15 +60,6 @@ def test_replacements_of_an_inner_layer_stay_in_its_domain() -> None:
     found = replace_node(flavor, request(8, required="block", layers=layers), existing, H1)
     assert isinstance(found, NodeReplacement)
     assert pods(found.domains) == {"h2": 2, "h3": 4, "h5": 2}
-
-
-@pytest.mark.parametrize("level", ["required", "preferred"])
-def test_elastic_workloads_have_no_required_or_preferred_level(level: str) -> None:
-    """TAS-66."""
-    asked = request(2, **{level: "rack"})
-    assert failed(place_elastic(domains(TREE), asked, None)) == (
-        f"{level} topology is not supported with ElasticJobsViaWorkloadSlices"
-    )
 
 
 def test_an_elastic_workload_with_a_stale_assignment_is_placed_anew() -> None:

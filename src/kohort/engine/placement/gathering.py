@@ -15,6 +15,7 @@ from kohort.engine.placement.groups import (
     GangPlacement,
     LostPods,
     PodsToPlace,
+    elastic_problem,
     group_problem,
     matcher_of,
     placement_request,
@@ -27,6 +28,7 @@ from kohort.engine.placement.reassignment import (
 )
 from kohort.engine.placement.search import PlacementGroup
 from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
+from kohort.engine.requests.demand import is_elastic
 from kohort.engine.topology import FailedNode
 
 if TYPE_CHECKING:
@@ -59,7 +61,9 @@ class PodSetGathering:
         failed = () if is_fixed else status.unhealthy_nodes
         self._failed = tuple([FailedNode(node.name, store.topology.hostname(node.name)) for node in failed])
         """Nodes that must be replaced; the pod of a workload of a single Pod can't move (TAS-111)."""
-        self._slice = workload.takes_over_from if gates.enabled(Gate.ElasticJobsViaWorkloadSlicesWithTAS) else None
+        changes_size = gates.enabled(Gate.ElasticJobsViaWorkloadSlicesWithTAS)
+        self._is_elastic = changes_size and workload.object is not None and is_elastic(workload.object, gates)
+        self._slice = workload.takes_over_from if changes_size else None
 
     def groups(self, assignment: Assignment) -> tuple[PlacementGroup, ...]:
         """Groups in the order of their flavors, in each flavor in that of the pod sets (TAS-41)."""
@@ -82,6 +86,8 @@ class PodSetGathering:
         if existing is not None and lost is None:
             return
         flavor, problem = self._rules.only_flavor(choice.flavor for choice in result.choices.values())
+        if self._is_elastic:
+            problem = elastic_problem(pod_set.topology) or problem
         if not problem and self._is_delayed(flavor):
             result.delayed = "Pending"
             return

@@ -107,6 +107,14 @@ def group_problem(members: list[PodsToPlace]) -> str:
     return f'pod set group "{name}" must have two pod sets, one of them with a single pod'
 
 
+def elastic_problem(request: TopologyRequest | None) -> str:
+    """Why pods of an elastic workload can't be placed: they may be at any level (TAS-66)."""
+    if request is None or not (request.required or request.preferred):
+        return ""
+    kind = "required" if request.required else "preferred"
+    return f"{kind} topology is not supported with ElasticJobsViaWorkloadSlices"
+
+
 def _layers(request: TopologyRequest) -> tuple[SliceLayer, ...]:
     if request.slice_constraints:
         return tuple(SliceLayer(each.topology, each.size) for each in request.slice_constraints)

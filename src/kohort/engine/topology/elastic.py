@@ -1,4 +1,4 @@
-"""Placement of a workload slice beside the slice that it replaces (TAS-66, TAS-67)."""
+"""Placement of a workload slice beside the slice that it replaces (TAS-67)."""
 
 from msgspec import structs
 
@@ -7,8 +7,6 @@ from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.request import CapacityMode, PlacementRequest
 from kohort.engine.topology.result import GroupPlacement, PlacementFailure, TopologyDomains
 from kohort.engine.topology.usage import NOTHING_ASSUMED, AssumedUsage
-
-UNSUPPORTED = "{} topology is not supported with ElasticJobsViaWorkloadSlices"
 
 
 def place_elastic(
@@ -23,9 +21,6 @@ def place_elastic(
 
     The previous slice's usage must be released, so that its pods count once (Q-12).
     """
-    if request.required or request.preferred:
-        kind = "required" if request.required else "preferred"
-        return PlacementFailure(topology=flavor.topology, problem=UNSUPPORTED.format(kind))
     if previous is None or not _exists(flavor, previous):
         return flavor.place(request, assumed, mode=mode)
     workers, leader = previous.workers, previous.leader if request.leader else None
