@@ -102,9 +102,10 @@ format: $(STAMP)  ## format the code
 bench: $(STAMP)  ## measure, as ratios against a peer in the same run
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP)  ## write docs/reference from the structs and commands, and check that the CRDs can be written
+docs: $(STAMP)  ## write docs/reference from the structs, commands and job frameworks, and check that the CRDs can be written
 	$(BIN)/python -m kohort.api.reference docs/reference
 	$(BIN)/python -m kohort.cli.reference docs/reference/commands.md
+	$(BIN)/python -m kohort.jobs.reference docs/reference/frameworks.md
 	$(BIN)/kohort crds >/dev/null
 
 clean:  ## remove .venv and every cache

@@ -19,11 +19,11 @@ from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manager_endpoint, registrations
 from kohort.install.options import Options
 from kohort.install.workload import ACCOUNT
+from kohort.jobs.builtin import all_frameworks
 from kohort.jobs.registry import registry_of
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster
@@ -107,7 +107,7 @@ def test_it_applies_again_and_changes_nothing(installed: Installation) -> None:
 def test_the_manager_may_do_what_it_needs(installed: Installation) -> None:
     """API-151."""
     configuration = OPTIONS.configuration
-    kinds = resources_of(registry_of(configuration, all_frameworks()))
+    kinds = registry_of(configuration, all_frameworks()).resources()
     own = startup_permissions(ManagerSettings(configuration, namespace=NAMESPACE))
     asked = (own, watch_permissions(kinds), patch_permissions(kinds))
     rights = [right for group in asked for right in group]

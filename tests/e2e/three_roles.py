@@ -9,6 +9,7 @@ from e2e.environment import QUEUE_NAME, Environment, UserClient, condition, mess
 from kit.builders.core import make_namespace
 from kit.virtual_time import eventually
 from kohort.install.roles import user_roles
+from kohort.jobs.builtin import built_in_frameworks
 from kohort.kube.errors import StatusError
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -67,7 +68,7 @@ async def run_three_roles(environment: Environment) -> None:
 
 async def _the_administrator_installs(admin: UserClient) -> None:
     await admin.create(
-        *user_roles(),
+        *user_roles(built_in_frameworks()),
         *(make_namespace(name) for name in (LAB, ELSEWHERE)),
         {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "nodes"}, "spec": {}},
         binding("ClusterRoleBinding", "kueue-batch-admin-role", "bea"),

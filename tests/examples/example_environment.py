@@ -17,7 +17,7 @@ from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.nodes.startup import AgentSettings
 from kohort.embedded.server.settings import ServerSettings
-from kohort.install.options import FRAMEWORKS
+from kohort.install.options import default_integrations
 from kohort.kube.client import Client
 from manager.managers import configuration, running_test_manager
 
@@ -53,7 +53,7 @@ async def running_environment(
 ) -> AsyncIterator[Environment]:
     """Runs a cluster of these nodes with every framework that `kohort install` enables."""
     node_agent = LocalNodes(NodeRegistration(tuple(nodes)), runtime, AgentSettings())
-    usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
+    usual = configuration(integrations=Integrations(frameworks=tuple(default_integrations())))
     async with running_control_plane(ServerSettings(), node_agent) as plane, running_test_manager(plane, usual):
         yield Environment(
             plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))

@@ -20,6 +20,7 @@ from kohort.insight.doctor.model import CheckSeverity as DoctorSeverity
 from kohort.insight.doctor.runner import EXTRA_KINDS, run_checks
 from kohort.insight.snapshot import take_snapshot
 from kohort.install.roles import user_roles
+from kohort.jobs.builtin import built_in_frameworks
 from kohort.kube.errors import StatusError
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -126,7 +127,7 @@ async def test_a_lab_works_with_processes(tmp_path: Path) -> None:
     nodes, choice = this_machine(tmp_path)
     async with running_environment(nodes, choice.make) as environment:
         admin = environment.user()
-        await admin.create(*user_roles())
+        await admin.create(*user_roles(built_in_frameworks()))
         for file in files_of("lab-roles"):
             await admin.create(*objects_in(file, quick))
         await finishes(admin, "evaluate", "lab")
@@ -205,7 +206,7 @@ async def test_a_lab_has_a_default_queue_and_notebooks_that_stay() -> None:
     nodes = [DeclaredNode("big", {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"})]
     async with running_environment(nodes) as environment:
         admin, mia = environment.user(), environment.user(environment.as_user("mia"))
-        await admin.create(*user_roles())
+        await admin.create(*user_roles(built_in_frameworks()))
         await apply(admin, "lab-roles", "1-queues.yaml", "2-people.yaml")
         job, notebook = objects_in(files_of("lab-roles")[2])
         await mia.create(job)

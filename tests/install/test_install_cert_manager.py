@@ -23,9 +23,9 @@ from kohort.cli.main import cli
 from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manager_endpoint, manifests, registrations
 from kohort.install.options import Issuer, OptionalManifest, Options, OptionsError, default_document, parse_issuer
+from kohort.jobs.builtin import all_frameworks
 from kohort.jobs.registry import registry_of
 from kohort.kube.certificates import CertificateAuthority
-from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import CertificateError
@@ -145,7 +145,7 @@ def grants(role: Json, right: RequiredPermission) -> bool:
 
 def test_the_manager_has_the_permissions_that_it_needs() -> None:
     settings = OPTIONS.configuration
-    kinds = resources_of(registry_of(settings, all_frameworks()))
+    kinds = registry_of(settings, all_frameworks()).resources()
     asked = [
         *startup_permissions(ManagerSettings(settings, namespace=HOME)),
         *watch_permissions(kinds),
@@ -160,7 +160,6 @@ def test_the_manager_has_the_permissions_that_it_needs() -> None:
         ("", "secrets"),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-        ("apiextensions.k8s.io", "customresourcedefinitions"),
         ("apiregistration.k8s.io", "apiservices"),
     ],
 )

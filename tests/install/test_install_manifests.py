@@ -13,15 +13,18 @@ from kohort.api.config.loading import default_configuration, load_configuration
 from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.gates import COMPAT
 from kohort.api.meta import ObjectKey
+from kohort.api.permissions import Permission
 from kohort.cli.main import cli
 from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import manifests
 from kohort.install.options import OptionalManifest, Options, OptionsError, default_document, peers
-from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
+from kohort.install.permissions import IN_OWN_NAMESPACE, manager_permissions
 from kohort.install.roles import user_roles
+from kohort.jobs.builtin import all_frameworks, built_in_frameworks
 from kohort.jobs.registry import registry_of
-from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
+
+MANAGER = manager_permissions(built_in_frameworks())
 
 Json = Any
 
@@ -159,7 +162,7 @@ def is_granted(right: RequiredPermission, permissions: tuple[Permission, ...]) -
 
 def test_the_roles_of_the_manager_have_all_permissions_required_at_its_start() -> None:
     configuration = Options().configuration
-    kinds = resources_of(registry_of(configuration, all_frameworks()))
+    kinds = registry_of(configuration, all_frameworks()).resources()
     wanted = [
         *startup_permissions(ManagerSettings(configuration)),
         *watch_permissions(kinds),
@@ -180,7 +183,7 @@ def test_secrets_are_read_at_home_only() -> None:
 
 
 def roles() -> dict[str, Json]:
-    return {each["metadata"]["name"]: each for each in user_roles()}
+    return {each["metadata"]["name"]: each for each in user_roles(built_in_frameworks())}
 
 
 def gathered(label: str) -> set[str]:

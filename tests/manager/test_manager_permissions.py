@@ -6,11 +6,14 @@ import pytest
 from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.loading import default_configuration
+from kohort.api.permissions import Permission
 from kohort.controllers.context import ManagerSettings
-from kohort.install.permissions import IN_OWN_NAMESPACE, MANAGER, Permission
+from kohort.install.permissions import IN_OWN_NAMESPACE, manager_permissions
+from kohort.jobs.builtin import all_frameworks, built_in_frameworks
 from kohort.jobs.registry import registry_of
-from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
+
+MANAGER = manager_permissions(built_in_frameworks())
 
 HOME = "kueue-system"
 
@@ -18,7 +21,7 @@ HOME = "kueue-system"
 def asked() -> list[RequiredPermission]:
     every = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
     configuration = msgspec.structs.replace(default_configuration(), integrations=every)
-    kinds = resources_of(registry_of(configuration, all_frameworks()))
+    kinds = registry_of(configuration, all_frameworks()).resources()
     return [
         *startup_permissions(ManagerSettings(configuration, namespace=HOME)),
         *watch_permissions(kinds),

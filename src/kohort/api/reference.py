@@ -372,7 +372,8 @@ def _index(kinds: Sequence[type[CustomObject]]) -> str:
         f"All fields of all kinds of {_code(GROUP)}, version v1beta2, with the differences of v1beta1."
         " A number such as API-24 refers to a rule of [the specification](../spec/README.md).",
         _table(("Kind", "Short names", ""), rows),
-        "See also: the manager's [Configuration](configuration.md) and its [feature gates](feature-gates.md).",
+        "See also: the manager's [Configuration](configuration.md) and its [feature gates](feature-gates.md), the"
+        " [job frameworks](frameworks.md) and the [commands](commands.md).",
     )
 
 

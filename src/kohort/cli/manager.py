@@ -20,12 +20,12 @@ from kohort.cli.options import LONG_RUNNING_ATTEMPTS, kubeconfig_options, runnin
 from kohort.cli.signals import stop_on_signals
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import freeze_startup_objects, tune_allocator
+from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
 from kohort.kube.event_loop import run
 from kohort.manager.crds import WhenMissing
-from kohort.manager.frameworks import all_frameworks, framework_names, known_frameworks
 from kohort.manager.logs import LogFormat, configure_logging
 from kohort.manager.options import ManagerOptions, MetricsExposure
 from kohort.manager.startup import running_manager

@@ -19,7 +19,7 @@ from kohort.install.manifests import (
     rbac,
     webhook_configuration,
 )
-from kohort.install.options import Issuer, Options, frameworks_of
+from kohort.install.options import Issuer, Options
 from kohort.install.text import to_yaml
 from kohort.install.values import default_values, values_schema
 from kohort.install.variants import if_block, merged
@@ -194,9 +194,5 @@ def _entry(registration: AnyRegistration) -> str:
 
 def _condition(framework: str) -> str:
     """A template condition: a framework, or one that implies it, is enabled."""
-    names = [each.name for each in built_in_frameworks() if _implies(each.name, framework)]
+    names = [each.name for each in built_in_frameworks() if framework in (each.name, *each.implies)]
     return " ".join(["or", *(f'(has "{name}" {_FRAMEWORKS})' for name in names)])
-
-
-def _implies(name: str, framework: str) -> bool:
-    return framework in {each.name for each in frameworks_of([name])}

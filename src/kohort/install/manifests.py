@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
+from kohort.api.permissions import Permission
 from kohort.install import workload
 from kohort.install.certificates import cert_manager_objects, with_ca_injection
-from kohort.install.options import OptionalManifest, Options, frameworks_of
+from kohort.install.options import OptionalManifest, Options
 from kohort.install.permissions import (
     IN_OWN_NAMESPACE,
-    MANAGER,
     OWN_CERTIFICATES,
     VISIBILITY_GROUP,
     VISIBILITY_VERSIONS,
-    Permission,
+    manager_permissions,
 )
 from kohort.install.roles import PREFIX, RBAC, user_roles
 from kohort.install.workload import ACCOUNT, head, labels_for
@@ -61,10 +61,10 @@ def rbac(options: Options) -> list[Json]:
     account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": options.namespace}
     return [
         head("v1", "ServiceAccount", ACCOUNT, options),
-        *_granted("Cluster", "manager", _required(MANAGER, options), account),
+        *_granted("Cluster", "manager", _required(manager_permissions(options.frameworks), options), account),
         *_granted("", "manager-home", _required(IN_OWN_NAMESPACE, options), account),
         _front_proxy_reader(account),
-        *user_roles(),
+        *user_roles(options.frameworks),
     ]
 
 
@@ -117,8 +117,7 @@ def manager_objects(options: Options) -> list[Json]:
 
 def registrations(options: Options) -> tuple[AnyRegistration, ...]:
     """The webhooks of Kueue's kinds, of enabled frameworks, and of unsupported kinds."""
-    names = options.configuration.integrations.frameworks
-    return (*KUEUE, *framework_registrations(frameworks_of(names)), *UNSUPPORTED_REGISTRATIONS)
+    return (*KUEUE, *framework_registrations(options.registry.active()), *UNSUPPORTED_REGISTRATIONS)
 
 
 def manager_endpoint(options: Options) -> ManagerEndpoint:

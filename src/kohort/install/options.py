@@ -1,6 +1,6 @@
 """Options of an installation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -10,18 +10,14 @@ from kohort import __version__
 from kohort.api.codec import Json
 from kohort.api.config.common import DEFAULT_NAMESPACE
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
-from kohort.api.config.frameworks import KnownFramework as _KnownFramework
-from kohort.api.config.parsing import ParsingContext, parse_configuration
+from kohort.api.config.parsing import ParsedConfiguration, ParsingContext, parse_configuration
 from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.crds import Choice, WebhookService
 from kohort.api.errors import ApiError
 from kohort.api.names import check_subdomain
-from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.builtin import built_in_frameworks, framework_names, known_frameworks
 from kohort.jobs.contract import Framework
-
-FRAMEWORKS = ("batch/job", "pod", "deployment", "statefulset")
-"""Default integrations."""
-
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 
 PRIORITY_CLASS = "system-cluster-critical"
 """Critical, because pods and jobs that match its webhooks cannot be created while no manager runs."""
@@ -71,6 +67,12 @@ class OptionalManifest(Enum):
     SERVICE_MONITOR = "a ServiceMonitor for the Prometheus operator"
 
 
+def default_integrations() -> list[str]:
+    """The supported integrations of Kueue; that of a kind without a CustomResourceDefinition stays off."""
+    ours = framework_names(each for each in built_in_frameworks() if each.gate is None)
+    return [name for name in BUILT_IN_FRAMEWORKS if name in ours]
+
+
 def default_document() -> Json:
     """The Configuration of a new installation; omitted fields have their defaults (API-142)."""
     return {
@@ -92,7 +94,7 @@ def default_document() -> Json:
             }
         },
         "clientConnection": {"qps": 300, "burst": 500},
-        "integrations": {"frameworks": list(FRAMEWORKS)},
+        "integrations": {"frameworks": default_integrations()},
     }
 
 
@@ -116,6 +118,8 @@ class Options:
     """NetworkPolicy peers that may reach webhooks and the visibility API; empty allows all."""
     scrapers: Json = ()
     """NetworkPolicy peers that may reach metrics; empty allows all."""
+    frameworks: Sequence[Framework] = field(default_factory=built_in_frameworks)
+    """Job frameworks that the Configuration may name."""
 
     @property
     def installed_document(self) -> Json:
@@ -126,12 +130,24 @@ class Options:
         return {**self.document, "internalCertManagement": {**management, "enable": False}}
 
     @cached_property
+    def parsed(self) -> ParsedConfiguration:
+        """The parsed Configuration and its feature gates."""
+        frameworks = known_frameworks(self.frameworks)
+        managed = framework_names(self.frameworks)
+        return parse_configuration(self.installed_document, ParsingContext(self.namespace, frameworks, managed=managed))
+
+    @cached_property
     def configuration(self) -> Configuration:
-        """The parsed Configuration; raises OptionsError."""
-        found = parse_configuration(self.installed_document, ParsingContext(self.namespace, _known_frameworks()))
+        """The valid Configuration; raises OptionsError."""
+        found = self.parsed
         if found.errors or found.config is None:
             raise OptionsError("; ".join(f"configuration: {error}" for error in found.errors))
         return found.config
+
+    @cached_property
+    def registry(self) -> FrameworkRegistry:
+        """The job frameworks, as enabled by the Configuration."""
+        return registry_of(self.configuration, self.frameworks, self.parsed.gates)
 
     @property
     def service(self) -> str:
@@ -142,18 +158,3 @@ class Options:
     def secret(self) -> str:
         """The Secret with the serving certificate."""
         return self.configuration.internal_cert_management.webhook_secret_name or _SECRET
-
-
-def _known_frameworks() -> Mapping[str, _KnownFramework]:
-    """Integrations that a Configuration may name: all of Kueue's, and those that only Kohort has."""
-    ours = {each.name: each.resource for each in built_in_frameworks()}
-    kinds = {name: _KnownFramework(f"{each.kind}.{each.version}.{each.group}") for name, each in ours.items()}
-    return {**kinds, **BUILT_IN_FRAMEWORKS}
-
-
-def frameworks_of(names: Sequence[str]) -> list[Framework]:
-    """The supported frameworks among these names, and those that they imply (JOB-94)."""
-    known = {each.name: each for each in built_in_frameworks()}
-    chosen = [known[name] for name in names if name in known]
-    implied = [known[name] for each in chosen for name in each.implies if name in known]
-    return sorted({each.name: each for each in (*chosen, *implied)}.values(), key=lambda each: each.name)

@@ -4,35 +4,18 @@ Kohort patches where it manages only a part of an object; `update` is included s
 same roles.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from kohort.api.codec import Json
 from kohort.api.kinds import all_kinds
 from kohort.api.kueue.conversion import converts_by_webhook
 from kohort.api.kueue.group import GROUP
+from kohort.api.permissions import FOLLOW, READ, WRITE, Permission
+from kohort.jobs.contract import Framework
 from kohort.webhooks.configurations import NAMES
 from kohort.webhooks.registrations import WebhookType
 
-READ = ("get", "list", "watch")
-WRITE = ("patch", "update")
-FOLLOW = ("list", "watch")
 VISIBILITY_GROUP = "visibility.kueue.x-k8s.io"
 VISIBILITY_VERSIONS = ("v1beta1", "v1beta2")
-
-
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """Verbs on resources of one group, optionally limited to named objects."""
-
-    group: str
-    resources: tuple[str, ...]
-    verbs: tuple[str, ...]
-    names: tuple[str, ...] = ()
-
-    def rule(self) -> Json:
-        """The permission as a rule of a role."""
-        named = {"resourceNames": list(self.names)} if self.names else {}
-        return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": sorted(self.verbs)}
 
 
 def _definitions() -> tuple[str, ...]:
@@ -60,31 +43,20 @@ QUEUES = (
 )
 """Kueue's own kinds."""
 
-JOBS = (
-    Permission("", ("pods",), ("delete", *READ, *WRITE)),
-    Permission("", ("pods/finalizers", "pods/status"), ("get", *WRITE)),
-    Permission("batch", ("jobs",), ("delete", *READ, *WRITE)),
-    Permission("batch", ("jobs/finalizers", "jobs/status"), ("get", *WRITE)),
-    Permission("batch", ("cronjobs",), (*READ, "patch")),
-    Permission("apps", ("deployments", "replicasets", "statefulsets"), (*READ, "patch")),
-    Permission("apps", ("statefulsets/finalizers",), ("update",)),
-)
-"""Jobs and pods; `finalizers` permissions are required to set blockOwnerDeletion in owner references."""
-
 RELATED_RESOURCES = (
     Permission("", ("limitranges", "namespaces", "nodes"), READ),
     Permission("resource.k8s.io", ("resourceclaimtemplates",), ("get",)),
     Permission("node.k8s.io", ("runtimeclasses",), READ),
     Permission("scheduling.k8s.io", ("priorityclasses",), READ),
+    Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
     Permission("", ("events",), ("create", *WRITE)),
     Permission("events.k8s.io", ("events",), ("create", "watch", *WRITE)),
 )
-"""Resources that affect requests of pods and node failures, and events."""
+"""Resources that affect requests of pods, node failures and which frameworks are on; events."""
 
 CA_INJECTION = (
     Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
     Permission("admissionregistration.k8s.io", ("validatingwebhookconfigurations",), FOLLOW),
-    Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
     Permission("apiregistration.k8s.io", ("apiservices",), FOLLOW),
     Permission(
         "admissionregistration.k8s.io",
@@ -114,8 +86,12 @@ REVIEWS = (
 )
 """Authentication and authorization of requests for metrics and pending workloads."""
 
-MANAGER = (*QUEUES, *JOBS, *RELATED_RESOURCES, *CA_INJECTION, *REVIEWS)
-"""Cluster-wide permissions."""
+
+def manager_permissions(frameworks: Iterable[Framework]) -> tuple[Permission, ...]:
+    """Cluster-wide permissions: the manager's own, and those that job frameworks declare."""
+    jobs = dict.fromkeys(permission for framework in frameworks for permission in framework.permissions)
+    return (*QUEUES, *jobs, *RELATED_RESOURCES, *CA_INJECTION, *REVIEWS)
+
 
 SECRETS = Permission("", ("secrets",), ("create", "get", "list", "update", "watch"))
 

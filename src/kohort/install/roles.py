@@ -1,11 +1,15 @@
 """Roles for users: an editor and a viewer role per kind, and two aggregated roles (API-148 to API-150)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.kueue.group import GROUP
-from kohort.install.permissions import READ, VISIBILITY_GROUP
+from kohort.api.permissions import READ
+from kohort.api.resource import Resource
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
+from kohort.install.permissions import VISIBILITY_GROUP
+from kohort.jobs.contract import Framework, UserRoles
 
 RBAC = "rbac.authorization.k8s.io"
 PREFIX = "kueue-"
@@ -30,38 +34,54 @@ class RoleKind:
     """Default roles of Kubernetes that include the viewer role."""
 
 
-def _job(group: str, name: str, *, seen_by_users: bool = True) -> RoleKind:
-    return RoleKind(name, group, f"{name}s", seen_by_users=seen_by_users, edited_by_users=True, seen_with=ALL_ROLES)
-
-
-KINDS = (
+QUEUE_KINDS = (
     RoleKind("clusterqueue", GROUP, "clusterqueues"),
     RoleKind("cohort", GROUP, "cohorts", has_status=False),
     RoleKind("localqueue", GROUP, "localqueues", seen_by_users=True, seen_with=ALL_ROLES),
     RoleKind("resourceflavor", GROUP, "resourceflavors"),
     RoleKind("topology", GROUP, "topologies"),
     RoleKind("workload", GROUP, "workloads", seen_by_users=True, seen_with=ALL_ROLES),
-    _job("batch", "job"),
-    _job("jobset.x-k8s.io", "jobset"),
-    *(_job("kubeflow.org", name) for name in ("mpijob", "pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob")),
-    _job("ray.io", "raycluster", seen_by_users=False),
-    _job("ray.io", "rayjob"),
-    _job("ray.io", "rayservice", seen_by_users=False),
-    _job("trainer.kubeflow.org", "trainjob"),
-    _job("leaderworkerset.x-k8s.io", "leaderworkerset"),
-    _job("sparkoperator.k8s.io", "sparkapplication"),
 )
+UNSUPPORTED_ROLES: Mapping[str, UserRoles | None] = {
+    "ray.io/raycluster": UserRoles(for_batch_users=False),
+    "ray.io/rayservice": UserRoles(for_batch_users=False),
+    "workload.codeflare.dev/appwrapper": None,
+}
+"""Roles of Kueue for kinds that have no framework yet, where they are not the usual ones."""
 
 
-def user_roles() -> list[Json]:
+def user_roles(frameworks: Iterable[Framework]) -> list[Json]:
     """All ClusterRoles for users."""
+    kinds = (*QUEUE_KINDS, *_job_kinds(frameworks))
     return [
         _aggregated("batch-admin-role", _BATCH_ADMIN),
         _aggregated("batch-user-role", _BATCH_USER),
-        *(role for kind in KINDS for role in (_editor(kind), _viewer(kind))),
+        *(role for kind in kinds for role in (_editor(kind), _viewer(kind))),
         *_pending_viewers(),
         _cluster_role("metrics-reader", {}, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
     ]
+
+
+def _job_kinds(frameworks: Iterable[Framework]) -> Iterator[RoleKind]:
+    """The kinds of frameworks, and those of Kueue's that have none yet."""
+    missing = {
+        name: (resource, UNSUPPORTED_ROLES.get(name, UserRoles())) for name, resource in UNSUPPORTED_FRAMEWORKS.items()
+    }
+    ours = {each.name: (each.resource, each.user_roles) for each in frameworks}
+    for resource, roles in (missing | ours).values():
+        if roles is not None:
+            yield _role_kind(resource, roles)
+
+
+def _role_kind(resource: Resource, roles: UserRoles) -> RoleKind:
+    return RoleKind(
+        resource.kind.lower(),
+        resource.group,
+        resource.plural,
+        seen_by_users=roles.for_batch_users,
+        edited_by_users=True,
+        seen_with=ALL_ROLES,
+    )
 
 
 def _cluster_role(name: str, labels: Json, rules: list[Json]) -> Json:

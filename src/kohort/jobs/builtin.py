@@ -1,5 +1,8 @@
-"""The built-in frameworks."""
+"""The frameworks of a process: built-in ones, and plugins of installed packages."""
 
+from collections.abc import Iterable, Mapping
+
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
@@ -7,6 +10,7 @@ from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
+from kohort.jobs.registry import plugins
 
 
 def built_in_frameworks() -> list[Framework]:
@@ -19,3 +23,24 @@ def built_in_frameworks() -> list[Framework]:
         ReplicaSetFramework(),
         StatefulSetFramework(),
     ]
+
+
+def all_frameworks() -> list[Framework]:
+    """Built-in frameworks, then plugins (JOB-92, JOB-234)."""
+    return [*built_in_frameworks(), *plugins()]
+
+
+def known_frameworks(frameworks: Iterable[Framework]) -> Mapping[str, KnownFramework]:
+    """Integrations that a Configuration may name: these, and all of Kueue's."""
+    ours = {each.name: _known(each) for each in frameworks}
+    return {**BUILT_IN_FRAMEWORKS, **ours}
+
+
+def framework_names(frameworks: Iterable[Framework]) -> frozenset[str]:
+    """Names of frameworks."""
+    return frozenset(each.name for each in frameworks)
+
+
+def _known(framework: Framework) -> KnownFramework:
+    resource = framework.resource
+    return KnownFramework(f"{resource.kind}.{resource.version}.{resource.group}", framework.dispatches)

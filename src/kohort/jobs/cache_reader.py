@@ -53,8 +53,7 @@ class CacheReader:
 
     def is_synced(self, kind: ReconciledKind) -> bool:
         """Whether all caches that are read for a kind are synced."""
-        resources = (kind.resource, *(watch.resource for watch in kind.watches))
-        caches = (self.caches[resource].informer.synced for resource in resources)
+        caches = (self.caches[resource].informer.synced for resource in kind.resources)
         return self._context.feed.is_synced and self._pod_classes.synced and all(caches)
 
     @property

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from kohort.api.codec import JsonObject
 from kohort.api.conditions import truncate_note
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.objects import ObjectView
 from kohort.api.fields import FieldError
-from kohort.api.gates import FeatureGates
+from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectKey
+from kohort.api.permissions import READ, WRITE, Permission
 from kohort.api.resource import Resource
 from kohort.jobs.deprecation import deprecated_names
 from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.errors import JobError
 from kohort.jobs.podsets import JobPodSet, PodSetInfo
+from kohort.jobs.topology import IndexLabels
 
 if TYPE_CHECKING:
     from kohort.jobs.planners import Planner
@@ -81,6 +84,14 @@ class ManagedBy:
     path: tuple[str, ...]
     native: str
     """The value for the kind's own controller, which is also the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserRoles:
+    """The editor and the viewer role of a kind, which the installation adds (API-148)."""
+
+    for_batch_users: bool = True
+    """Whether batch users may view the objects, besides editing them."""
 
 
 class ClusterReader(Protocol):
@@ -163,6 +174,10 @@ class GroupSupport(ABC):
     """How a framework finds and builds the Workloads of its grouped jobs; `load` returns these as `GroupedJob`."""
 
     @abstractmethod
+    def name(self, obj: JsonObject) -> str:
+        """Name of the group that an object belongs to; empty if it is a job of its own."""
+
+    @abstractmethod
     def match(self, job: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> GroupMatch:
         """The Workload of the members; raises UnretryableError if it cannot be determined (JOB-160)."""
 
@@ -187,6 +202,11 @@ class ReconciledKind:
     """Indexes of objects of the kind, for `ClusterReader.find`."""
     watches: ClassVar[tuple[WatchedKind, ...]] = ()
 
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """The kind and those that it watches."""
+        return tuple(dict.fromkeys((self.resource, *(watch.resource for watch in self.watches))))
+
     def key(self, obj: JsonObject) -> JobKey | None:
         """The job that an object belongs to; None if it is not to be reconciled."""
         return JobKey(*key_of(obj))
@@ -199,6 +219,20 @@ class ReconciledKind:
 class Framework(ReconciledKind, ABC):
     """The adapter of one job kind (JOB-221 to JOB-230)."""
 
+    gate: ClassVar[Gate | None] = None
+    """Feature gate without which it cannot be enabled."""
+    view: ClassVar[type[ObjectView]] = ObjectView
+    """Types of the fields that the framework reads; webhooks reject an object of other types."""
+    pod_spec: ClassVar[tuple[str, ...]] = ()
+    """Path of a pod spec that every object has; empty if objects may have none."""
+    index_labels: ClassVar[IndexLabels | None] = None
+    """Labels with the index of a pod in its pod set (JOB-79)."""
+    user_roles: ClassVar[UserRoles | None] = UserRoles()
+    """Roles for users; None if those of Kubernetes include the kind."""
+    dispatches: ClassVar[bool] = True
+    """Whether its jobs can be dispatched to worker clusters (MK-93)."""
+    runs_to_completion: ClassVar[bool] = True
+    """False for kinds that serve until they are deleted."""
     is_reconciled: ClassVar[bool] = True
     """False for kinds without Workloads of their own, which have webhooks only."""
     is_propagator: ClassVar[bool] = False
@@ -225,6 +259,20 @@ class Framework(ReconciledKind, ABC):
     def suspend_field(self) -> str:
         """Path of the field that suspends a job, for messages."""
         return "spec.suspend"
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """The manager's permissions on the kind and on those that it watches (API-151).
+
+        `finalizers` is required to set blockOwnerDeletion in owner references.
+        """
+        group, plural = self.resource.group, self.resource.plural
+        watched = (watch.resource for watch in self.watches)
+        return (
+            Permission(group, (plural,), ("delete", *READ, *WRITE)),
+            Permission(group, (f"{plural}/finalizers", f"{plural}/status"), ("get", *WRITE)),
+            *(Permission(each.group, (each.plural,), READ) for each in watched),
+        )
 
     # Which object
 
@@ -319,6 +367,10 @@ class Framework(ReconciledKind, ABC):
     def claims(self, obj: JsonObject) -> bool:
         """Whether dependents of the object are queued with it (JOB-189)."""
         return True
+
+    def queued_dependents(self, obj: JsonObject) -> Iterable[JsonObject]:
+        """The objects that its controller creates from a new object, if they are queued instead of it (JOB-173)."""
+        return ()
 
     def gate_templates(self, obj: JsonObject) -> None:
         """Gate the pods of an elastic job, in place (JOB-83)."""

@@ -15,7 +15,7 @@ from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
 from kohort.jobs.registry import RegistryError
-from kohort.jobs.topology import topology_request
+from kohort.jobs.topology import IndexLabels, topology_request
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 
@@ -139,14 +139,13 @@ class DeclaredFramework(Framework):
 
     def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
         """The templates at their paths."""
-        label = self._declared.tas.pod_index_label if self._declared.tas else None
         return [
             JobPodSet(
                 each.name,
                 each.count,
                 deepcopy(each.template),
                 None,
-                topology_request(each.template, reads.gates, label),
+                topology_request(each.template, reads.gates, self.index_labels),
             )
             for each in self._declared_pod_sets(obj)
         ]
@@ -224,6 +223,7 @@ def declared_framework(text: str) -> DeclaredFramework:
         "name": declared.name,
         "resource": Resource(group, version, kind, declared.plural or f"{kind.lower()}s", namespaced=True),
         "managed_by": ManagedBy(tuple(managed_by.path.split(".")), managed_by.native) if managed_by else None,
+        "index_labels": IndexLabels(declared.tas.pod_index_label) if declared.tas else None,
         "_declared": declared,
     }
     made: type[DeclaredFramework] = type(kind, (DeclaredFramework,), facts)

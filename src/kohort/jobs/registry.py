@@ -11,7 +11,8 @@ from importlib.metadata import entry_points
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
-from kohort.api.resource import GroupKind
+from kohort.api.gates import DEFAULT_GATES, FeatureGates
+from kohort.api.resource import GroupKind, Resource
 from kohort.jobs.contract import Framework
 from kohort.jobs.errors import JobError
 
@@ -19,9 +20,6 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "kohort.frameworks"
 """Entry point group of plugins, which provide a `Framework` class."""
-
-TRANSIT_KINDS: frozenset[GroupKind] = frozenset({("apps", "ReplicaSet")})
-"""Owners that are never managed, whose own owners are searched (JOB-3, JOB-188)."""
 
 
 class RegistryError(JobError):
@@ -54,27 +52,30 @@ class FrameworkRegistry:
         return [self.frameworks[name] for name in sorted(self.enabled)]
 
     def is_known(self, group: GroupKind) -> bool:
-        """Whether the search of ancestors includes owners of that kind (JOB-3)."""
-        return group in TRANSIT_KINDS or group in self.external or self._claims(group) is not None
+        """Whether the search of ancestors includes owners of that kind; transit kinds lead to theirs (JOB-3)."""
+        framework = self.framework(group)
+        return group in self.external or (framework is not None and not framework.is_propagator)
 
     def is_managed(self, group: GroupKind) -> bool:
         """Whether an owner of that kind may be a managed ancestor (JOB-3)."""
         if group in self.external:
             return True
-        framework = self._claims(group)
-        return framework is not None and framework.name in self.enabled
-
-    def _claims(self, group: GroupKind) -> Framework | None:
-        """The framework of a kind whose objects may be managed owners (JOB-188, JOB-190)."""
         framework = self.framework(group)
         if framework is None or framework.is_propagator or framework.is_transit:
-            return None
-        return framework
+            return False
+        return framework.name in self.enabled
+
+    def resources(self) -> list[Resource]:
+        """The distinct resources that enabled frameworks read."""
+        kinds = [kind for framework in self.active() for kind in (framework, *framework.planners)]
+        return list(dict.fromkeys(resource for kind in kinds for resource in kind.resources))
 
 
-def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -> FrameworkRegistry:
+def registry_of(
+    configuration: Configuration, frameworks: Iterable[Framework], gates: FeatureGates = DEFAULT_GATES
+) -> FrameworkRegistry:
     """The registry for a Configuration; raises RegistryError (JOB-92, JOB-95)."""
-    by_name = _by_name(frameworks)
+    by_name = _by_name(each for each in frameworks if each.gate is None or gates.enabled(each.gate))
     configured = _found(configuration.integrations.frameworks, by_name)
     external = frozenset(map(_external_kind, configuration.integrations.external_frameworks))
     return FrameworkRegistry(by_name, configured | _implied(by_name, configured), configured, external)

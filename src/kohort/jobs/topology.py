@@ -4,6 +4,7 @@ Webhooks validate annotations; invalid ones of older objects are ignored.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -27,11 +28,20 @@ TRUE_VALUES = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
+@dataclass(frozen=True, slots=True)
+class IndexLabels:
+    """Labels with which the controller of a kind numbers pods (JOB-79)."""
+
+    pod: str
+    """The index of a pod in its pod set, or in its sub-group."""
+    sub_group: str | None = None
+    """The index of the pod's sub-group, if pod sets have any."""
+
+
 def topology_request(
     template: Mapping[str, Any],
     gates: FeatureGates,
-    pod_index_label: str | None = None,
-    sub_group_index_label: str | None = None,
+    labels: IndexLabels | None = None,
     sub_group_count: int | None = None,
 ) -> TopologyRequest | None:
     """The topology request of a pod set; None if neither template nor framework requires one (JOB-77, JOB-79)."""
@@ -41,8 +51,8 @@ def topology_request(
     request = TopologyRequest(
         **_mode(annotations),
         **_layers(annotations, gates),
-        pod_index_label=pod_index_label,
-        sub_group_index_label=sub_group_index_label,
+        pod_index_label=labels.pod if labels else None,
+        sub_group_index_label=labels.sub_group if labels else None,
         sub_group_count=sub_group_count,
     )
     return request if request != TopologyRequest() else None

@@ -12,6 +12,7 @@ from kohort.api.codec import Json, encode
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
 from kohort.install.roles import user_roles
+from kohort.jobs.builtin import built_in_frameworks
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.patches import MergePatch
@@ -62,7 +63,7 @@ async def _renew_definitions(client: Client, namespace: str, memory: AppliedDige
 
 async def _renew_roles(client: Client, memory: AppliedDigest | None) -> None:
     """Apply roles such as `kueue-batch-user-role`, which `kohort install` prints for other clusters."""
-    wanted = user_roles()
+    wanted = user_roles(built_in_frameworks())
     if memory is not None and memory.has(wanted):
         return
     for each in wanted:

@@ -25,12 +25,12 @@ from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import api_services
 from kohort.install.options import Options, default_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
+from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.local.bootstrap import apply_object
 from kohort.local.ports import LOCAL
 from kohort.manager.crds import NAMESPACES, WhenMissing
-from kohort.manager.frameworks import all_frameworks, framework_names, known_frameworks
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
+from kohort.jobs.builtin import all_frameworks
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.expectations import UidExpectations
@@ -20,7 +21,6 @@ from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.rate_limiter import TokenBucket
 from kohort.manager.crds import ensure_crds
-from kohort.manager.frameworks import all_frameworks, resources_of
 from kohort.manager.leadership import Leadership
 from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
 from kohort.manager.manager import Manager
@@ -75,7 +75,7 @@ class _Start:
         self._settings = settings
         self._options = options
         self._configuration = settings.configuration
-        self._frameworks = registry_of(settings.configuration, all_frameworks())
+        self._frameworks = registry_of(settings.configuration, all_frameworks(), settings.gates)
         self._job_contexts: JobContextBuilder | None = None
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
@@ -93,7 +93,7 @@ class _Start:
         """Check that CRDs and permissions exist."""
         service = self._configuration.internal_cert_management.webhook_service_name
         await ensure_crds(self._client, self._settings.namespace, service, self._options.when_missing)
-        kinds = resources_of(self._frameworks)
+        kinds = self._frameworks.resources()
         permissions = startup_permissions(self._settings)
         await check_permissions(self._client, (*permissions, *watch_permissions(kinds), *patch_permissions(kinds)))
 

@@ -80,7 +80,7 @@ def _handler(framework: Framework, act: WebhookType, contexts: JobContexts) -> A
         except (ApiError, KubeError):
             raise
         except Exception:
-            check_shape(request, framework.resource)
+            check_shape(request, framework)
             raise
 
     return handler

@@ -13,11 +13,12 @@ from kohort.engine.record_builders import quotas_of
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, CheckSeverity, DoctorCheck, Subject
 from kohort.insight.doctor.text import lasting, listed
+from kohort.jobs.builtin import built_in_frameworks
 from kohort.terminal.counts import counted
 
 LONG_RUN: Final = timedelta(hours=1)
 """How long a job must have run to be reported."""
-_SERVING: Final = ("StatefulSet", "Deployment", "ReplicaSet", "LeaderWorkerSet", "RayCluster", "Notebook")
+_SERVING: Final = frozenset(each.resource.kind for each in built_in_frameworks() if not each.runs_to_completion)
 """Owners of serving pods, whose preemption interrupts users."""
 
 
@@ -147,7 +148,7 @@ def _borrowable(facts: ClusterFacts, name: str) -> list[FlavorResource]:
 def _serves(workload: Workload) -> bool:
     """Whether it is a service: by its owner or, for pods of a Deployment, by restartPolicy Always."""
     owners = {owner.kind for owner in workload.metadata.owner_references}
-    if owners & {*_SERVING}:
+    if owners & _SERVING:
         return True
     return "Pod" in owners and any(each.pod_template.spec.restart_policy == "Always" for each in workload.spec.pod_sets)
 

@@ -6,6 +6,7 @@ Kinds without a Workload are expanded: a CronJob to its next Job, a Deployment t
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from msgspec import structs
@@ -19,26 +20,20 @@ from kohort.api.kueue.v1beta2 import LocalQueue, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
 from kohort.insight.fit_check.reads import SnapshotReader
 from kohort.insight.snapshot import Snapshot
-from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.builtin import all_frameworks
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, default_job
 from kohort.jobs.defaulting.job_context import JobContext, set_label
 from kohort.jobs.defaulting.local_queue import DEFAULT_QUEUE
-from kohort.jobs.frameworks.pods.members import group_name
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import metadata, queue_name
-from kohort.jobs.podsets import JobPodSet
 from kohort.jobs.priority import resolve_priority, with_priority
-from kohort.jobs.registry import group_kind, plugins
+from kohort.jobs.registry import group_kind
 from kohort.jobs.workload_builder import build_workload
 
 WORKLOAD: Final = (GROUP, "Workload")
-POD: Final = ("", "Pod")
-PER_POD_KINDS: Final = frozenset({("apps", "Deployment"), ("apps", "ReplicaSet")})
-STATEFUL_SET: Final = ("apps", "StatefulSet")
-CRON_JOB: Final = ("batch", "CronJob")
-MAX_PODS: Final = 1000
-"""Maximum number of evaluated replicas of a Deployment."""
+MAX_DEPENDENTS: Final = 1000
+"""Maximum number of evaluated pods of a Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,7 @@ class CandidateReader:
         self._namespace = namespace
         self._queue = queue
         """LocalQueue of the command line, which overrides manifests; empty if not set."""
-        self._frameworks = {_kind(each): each for each in (*built_in_frameworks(), *plugins())}
+        self._frameworks = {_kind(each): each for each in all_frameworks()}
 
     def is_queued(self, document: Document) -> bool:
         """Whether its kind is supported, or it has a queue label."""
@@ -74,19 +69,28 @@ class CandidateReader:
     def candidates(self, documents: Sequence[Document]) -> list[FitCandidate]:
         """The candidates in the order of the documents; a pod group once, at its first pod."""
         placed = [placed_object(document, self._namespace) for document in documents]
-        pods = [obj for obj, _ in placed if _kind_of(obj) == POD]
-        alone = SnapshotReader(self._snapshot, ())
-        reads = SnapshotReader(self._snapshot, [self._defaulted(obj, alone) for obj in pods])
+        reads = self._reader([obj for obj, _ in placed if self._group(obj)])
         found: dict[str, FitCandidate] = {}
         for obj, place in placed:
             name = self._subject(obj)
-            if name not in found or not group_name(obj):
+            if name not in found or not self._group(obj):
                 found[f"{name} at {place}" if name in found else name] = self._candidate(obj, name, place, reads)
         return list(found.values())
 
+    def _reader(self, members: Sequence[JsonObject]) -> SnapshotReader:
+        alone = SnapshotReader(self._snapshot)
+        indexes = {name: values for each in self._frameworks.values() for name, values in each.indexes.items()}
+        return SnapshotReader(self._snapshot, [self._defaulted(each, alone) for each in members], indexes)
+
+    def _group(self, obj: JsonObject) -> str:
+        """The group that the object belongs to; empty if it is a job of its own."""
+        framework = self._frameworks.get(_kind_of(obj))
+        return framework.groups.name(obj) if framework is not None and framework.groups is not None else ""
+
     def _subject(self, obj: JsonObject) -> str:
-        if _kind_of(obj) == POD and group_name(obj):
-            return f"pod group {group_name(obj)}"
+        group = self._group(obj)
+        if group:
+            return f"{str(obj['kind']).lower()} group {group}"
         name = metadata(obj).get("name") or f"{metadata(obj).get('generateName', '')}…"
         return f"{str(obj.get('kind', '')).lower()}/{name}"
 
@@ -104,15 +108,8 @@ class CandidateReader:
         group, kind = _kind_of(obj)
         if (group, kind) == WORKLOAD:
             yield self._own(obj)
-        elif (group, kind) == CRON_JOB:
-            yield from self._workloads(_next_job(obj), reads)
-        elif (group, kind) in PER_POD_KINDS:
-            yield from self._pods_of(obj, reads)
-        elif (group, kind) == STATEFUL_SET:
-            job = self._defaulted(obj, reads)
-            yield self._built(self._frameworks[STATEFUL_SET], job, [_replicas(job)], reads)
         elif (framework := self._frameworks.get((group, kind))) is not None:
-            yield self._of(framework, self._defaulted(obj, reads), reads)
+            yield from self._expanded(framework, self._defaulted(obj, reads), reads)
         else:
             known = ", ".join(sorted(kind for _, kind in self._frameworks))
             raise ApiError(f"unsupported kind {obj.get('apiVersion')} {kind}: available: {known}, Workload")
@@ -125,32 +122,26 @@ class CandidateReader:
         spec = structs.replace(found.spec, queue_name=self._queue) if self._queue else found.spec
         return structs.replace(found, spec=spec)
 
+    def _expanded(self, framework: Framework, job: JsonObject, reads: SnapshotReader) -> Iterator[Workload]:
+        """The Workloads of what is queued instead of the object, or its own."""
+        dependents = list(islice(framework.queued_dependents(job), MAX_DEPENDENTS))
+        for each in dependents:
+            yield from self._workloads(each, reads)
+        if not dependents and (framework.is_reconciled or framework.pod_sets(job, reads)):
+            yield self._of(framework, job, reads)
+
     def _of(self, framework: Framework, job: JsonObject, reads: SnapshotReader) -> Workload:
-        if framework.groups is not None and group_name(job):
-            key = JobKey(metadata(job).get("namespace", ""), group_name(job), is_group=True)
-            group = framework.load(key, reads)
+        name = self._group(job)
+        if framework.groups is not None and name:
+            group = framework.load(JobKey(metadata(job).get("namespace", ""), name, is_group=True), reads)
             if group is None:
-                raise ApiError(f"group {group_name(job)} has no pods")
+                raise ApiError(f"group {name} has no members")
             workload = framework.groups.build(group, reads).workload
             pod_sets = framework.pod_sets(group, reads)
             return with_priority(workload, resolve_priority(job, pod_sets, reads, framework.priority_class(job)))
-        return self._built(framework, job, framework.pod_sets(job, reads), reads)
-
-    def _built(
-        self, framework: Framework, job: JsonObject, pod_sets: Sequence[JobPodSet], reads: SnapshotReader
-    ) -> Workload:
+        pod_sets = framework.pod_sets(job, reads)
         built = build_workload(framework, job, pod_sets, reads.configuration, reads.gates)
         return with_priority(built, resolve_priority(job, pod_sets, reads, framework.priority_class(job)))
-
-    def _pods_of(self, obj: JsonObject, reads: SnapshotReader) -> Iterator[Workload]:
-        parent = self._defaulted(obj, reads)
-        template = (parent.get("spec") or {}).get("template") or {}
-        pods = self._frameworks[POD]
-        for number in range(min(_replica_count(parent), MAX_PODS)):
-            name = f"{metadata(parent).get('name', '')}-{number}"
-            head = {**(template.get("metadata") or {}), "name": name, "namespace": metadata(parent)["namespace"]}
-            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": deepcopy(template.get("spec") or {})}
-            yield self._of(pods, pod, reads)
 
     def _defaulted(self, obj: JsonObject, reads: SnapshotReader) -> JsonObject:
         """The object after defaulting by the webhook, in the requested queue."""
@@ -185,23 +176,3 @@ def _kind(framework: Framework) -> tuple[str, str]:
 
 def _kind_of(obj: JsonObject) -> tuple[str, str]:
     return group_kind(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
-
-
-def _next_job(obj: JsonObject) -> JsonObject:
-    """The next Job of a CronJob, with its queue label."""
-    template = (obj.get("spec") or {}).get("jobTemplate") or {}
-    own = metadata(template)
-    labels = {**(own.get("labels") or {}), **(metadata(obj).get("labels") or {})}
-    head = {**own, "labels": labels, "name": f"{metadata(obj).get('name', '')}-next"}
-    head["namespace"] = metadata(obj).get("namespace", "")
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": head, "spec": template.get("spec") or {}}
-
-
-def _replica_count(obj: JsonObject) -> int:
-    count = (obj.get("spec") or {}).get("replicas")
-    return 1 if count is None else int(count)
-
-
-def _replicas(obj: JsonObject) -> JobPodSet:
-    template = (obj.get("spec") or {}).get("template") or {}
-    return JobPodSet("main", _replica_count(obj), {"spec": deepcopy(template.get("spec") or {})})

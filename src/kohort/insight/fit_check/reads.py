@@ -1,6 +1,6 @@
 """The cluster reader of job frameworks, on a snapshot and the given manifests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,18 +12,21 @@ from kohort.api.kueue.v1beta2 import AdmissionCheck, Workload, WorkloadPriorityC
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.insight.snapshot import Snapshot
-from kohort.jobs.frameworks.pods.loading import group_values
+from kohort.jobs.contract import IndexValues
 
 ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
 """Kinds that the priority of a job depends on."""
 
 
 class SnapshotReader:
-    """Reads a snapshot, and the pods of the manifests."""
+    """Reads a snapshot, and the members of grouped jobs in the manifests."""
 
-    def __init__(self, snapshot: Snapshot, pods: Sequence[JsonObject]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, members: Sequence[JsonObject] = (), indexes: Mapping[str, IndexValues] | None = None
+    ) -> None:
         self._snapshot = snapshot
-        self._pods = pods
+        self._members = members
+        self._indexes = indexes or {}
 
     @property
     def configuration(self) -> Configuration:
@@ -45,8 +48,8 @@ class SnapshotReader:
         return None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
-        """The given pods of a group."""
-        return [pod for pod in self._pods if value in group_values(pod)]
+        """The given members of a group."""
+        return [each for each in self._members if value in self._indexes[index](each)]
 
     def workload(self, key: ObjectKey) -> Workload | None:
         """A Workload of the cluster."""

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from kohort.api.codec import JsonObject
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
-from kohort.jobs.contract import ClusterReader, Finish, Framework
+from kohort.api.permissions import READ, Permission
+from kohort.jobs.contract import ClusterReader, Finish, Framework, UserRoles
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL
 from kohort.jobs.objects import labels
 from kohort.jobs.podsets import JobPodSet, PodSetInfo
@@ -21,6 +22,13 @@ class WebhookOnly(Framework):
     """A kind without Workloads of its own."""
 
     is_reconciled: ClassVar[bool] = False
+    user_roles: ClassVar[UserRoles | None] = None
+    dispatches: ClassVar[bool] = False
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """To find owners, and to write events."""
+        return (Permission(self.resource.group, (self.resource.plural,), (*READ, "patch")),)
 
     def is_suspended(self, obj: JsonObject) -> bool:
         """Never: its pods or jobs are suspended instead."""

@@ -3,6 +3,8 @@
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.apps import Deployment
+from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
 from kohort.jobs.frameworks.pods.parents import PodParent
 
@@ -11,7 +13,8 @@ class DeploymentFramework(PodParent):
     """The framework of Deployments."""
 
     name: ClassVar[str] = "deployment"
-    resource: ClassVar[Resource] = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+    resource: ClassVar[Resource] = Deployment.resource
+    view: ClassVar[type[ObjectView]] = Deployment
 
     def is_foreign(self, obj: JsonObject) -> bool:
         """Never: no other framework gates the pods of a Deployment."""

@@ -6,6 +6,8 @@ ReplicaSets of a Deployment have its labels and are left to it.
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.apps import ReplicaSet
+from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
 from kohort.jobs.frameworks.pods.parents import PodParent
 
@@ -14,7 +16,8 @@ class ReplicaSetFramework(PodParent):
     """The framework of ReplicaSets."""
 
     name: ClassVar[str] = "replicaset"
-    resource: ClassVar[Resource] = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
+    resource: ClassVar[Resource] = ReplicaSet.resource
+    view: ClassVar[type[ObjectView]] = ReplicaSet
     is_transit: ClassVar[bool] = True
 
     def is_foreign(self, obj: JsonObject) -> bool:

@@ -9,6 +9,8 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.batch import Job
+from kohort.api.core.objects import ObjectView
 from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.api.resource import Resource
@@ -28,10 +30,9 @@ from kohort.jobs.frameworks.job.validation import batch_job_errors
 from kohort.jobs.keys import ELASTIC_GATE, STOPPING_ANNOTATION
 from kohort.jobs.objects import annotations
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
-from kohort.jobs.topology import topology_request
+from kohort.jobs.topology import IndexLabels, topology_request
 
 MAIN = "main"
-INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 _CONTROLLER_LABELS = frozenset({"job-name", "controller-uid", "batch.kubernetes.io/controller-uid"})
 _KEPT_LABELS = _CONTROLLER_LABELS | {"batch.kubernetes.io/job-name"}
 
@@ -40,7 +41,10 @@ class BatchJobFramework(Framework):
     """Jobs of Kubernetes itself."""
 
     name: ClassVar[str] = "batch/job"
-    resource: ClassVar[Resource] = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+    resource: ClassVar[Resource] = Job.resource
+    view: ClassVar[type[ObjectView]] = Job
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec", "template", "spec")
+    index_labels: ClassVar[IndexLabels | None] = IndexLabels("batch.kubernetes.io/job-completion-index")
     is_elastic: ClassVar[bool] = True
     supports_prebuilt: ClassVar[bool] = True
     follows_owner: ClassVar[bool] = True
@@ -59,7 +63,7 @@ class BatchJobFramework(Framework):
         """One pod set with the number of pods that run in parallel (JOB-99)."""
         template = deepcopy(obj["spec"].get("template") or {})
         _drop_labels(template)
-        request = topology_request(template, reads.gates, INDEX_LABEL)
+        request = topology_request(template, reads.gates, self.index_labels)
         return [JobPodSet(MAIN, pod_count(obj), template, _min_count(obj, reads), request)]
 
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:

@@ -32,11 +32,12 @@ from kohort.jobs.frameworks.pods.writes import drop_excess, remove_finalizer
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION, POD_INDEX_LABEL
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, prebuilt_name, uid
 from kohort.jobs.podsets import JobPodSet
-from kohort.jobs.topology import topology_request
+from kohort.jobs.topology import IndexLabels, topology_request
 from kohort.jobs.workload_builder import annotation_keys, copied_annotations, label_keys, stored, with_demand
 from kohort.kube.events import EventToRecord
 
 MANAGER = "kueue-pod-controller"
+INDEX_LABELS = IndexLabels(POD_INDEX_LABEL)
 MAX_ROLES = 18
 ANY_COUNT = 2**31 - 1
 
@@ -188,7 +189,7 @@ def _agreed(
 def single_pod_set(pod: JsonObject, reads: ClusterReader) -> JobPodSet:
     """A pod as a set of its own: its spec as stored, without metadata (JOB-149)."""
     template = {"spec": deepcopy(pod.get("spec") or {})}
-    return JobPodSet("main", 1, template, topology_request=topology_request(pod, reads.gates, POD_INDEX_LABEL))
+    return JobPodSet("main", 1, template, topology_request=topology_request(pod, reads.gates, INDEX_LABELS))
 
 
 def group_pod_sets(group: PodGroup, reads: ClusterReader) -> list[JobPodSet]:

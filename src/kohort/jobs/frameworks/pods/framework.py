@@ -5,6 +5,8 @@ from copy import deepcopy
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.objects import ObjectView
+from kohort.api.core.pods import Pod
 from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
@@ -19,11 +21,13 @@ from kohort.jobs.contract import (
     JobKey,
     Stop,
     StopReason,
+    UserRoles,
 )
 from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.frameworks.pods.composition import (
+    INDEX_LABELS,
     group_pod_sets,
     is_group_workload,
     single_pod_set,
@@ -67,6 +71,7 @@ from kohort.jobs.keys import (
 )
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count
+from kohort.jobs.topology import IndexLabels
 
 
 class PodFramework(Framework):
@@ -74,6 +79,10 @@ class PodFramework(Framework):
 
     name: ClassVar[str] = "pod"
     resource: ClassVar[Resource] = PODS
+    view: ClassVar[type[ObjectView]] = Pod
+    pod_spec: ClassVar[tuple[str, ...]] = ("spec",)
+    index_labels: ClassVar[IndexLabels | None] = INDEX_LABELS
+    user_roles: ClassVar[UserRoles | None] = None
     is_top_level: ClassVar[bool] = True
     gates_pods: ClassVar[bool] = True
     supports_prebuilt: ClassVar[bool] = True

@@ -9,11 +9,16 @@ from kohort.jobs.contract import ClusterReader, GroupMatch, GroupSupport, GroupW
 from kohort.jobs.frameworks.pods.composition import build_group_workload, match_group
 from kohort.jobs.frameworks.pods.groups import PodGroup
 from kohort.jobs.frameworks.pods.loading import is_group
+from kohort.jobs.frameworks.pods.members import group_name
 from kohort.jobs.objects import metadata
 
 
 class PodGroupSupport(GroupSupport):
     """Support for pod groups."""
+
+    def name(self, obj: JsonObject) -> str:
+        """The group of a pod (JOB-155)."""
+        return group_name(obj)
 
     def match(self, job: JsonObject, workloads: Sequence[Workload], reads: ClusterReader) -> GroupMatch:
         """Whether the Workload of the group's name matches it (JOB-160)."""

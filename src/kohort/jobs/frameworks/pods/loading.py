@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, GroupedJob, JobKey
 from kohort.jobs.errors import UnretryableError
 from kohort.jobs.frameworks.pods.composition import is_group_workload, wanted_roles
@@ -19,7 +19,7 @@ from kohort.jobs.frameworks.pods.groups import PodGroup, group_of, sort_members
 from kohort.jobs.frameworks.pods.members import group_name, holds_resources, is_serving
 from kohort.jobs.objects import is_terminating, labels, metadata, prebuilt_name
 
-PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+PODS = Pod.resource
 BY_GROUP = "pod group"
 """Index of pods by namespace and group."""
 

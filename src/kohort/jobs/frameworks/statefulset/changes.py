@@ -7,8 +7,9 @@ from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.conditions import is_on_hold
 from kohort.jobs.contract import ClusterReader
+from kohort.jobs.frameworks.pods.parents import replicas_of
 from kohort.jobs.frameworks.pods.shape import IMMUTABLE, shape_change_errors
-from kohort.jobs.frameworks.statefulset.sets import replicas_of, set_workload_name
+from kohort.jobs.frameworks.statefulset.sets import set_workload_name
 from kohort.jobs.objects import metadata
 
 REPLICAS = ROOT / "spec" / "replicas"

@@ -13,12 +13,12 @@ from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.effects import PatchObject
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS, group_values
 from kohort.jobs.frameworks.pods.members import group_name, is_terminated
+from kohort.jobs.frameworks.pods.parents import replicas_of
 from kohort.jobs.frameworks.pods.writes import remove_finalizer
 from kohort.jobs.frameworks.statefulset.sets import (
     FRAMEWORK,
-    POD_INDEX_LABEL,
+    INDEX_LABELS,
     STATEFULSETS,
-    replicas_of,
     set_workload_name,
 )
 from kohort.jobs.keys import (
@@ -107,7 +107,7 @@ def _stamp(member: JsonObject, parent: JsonObject, reads: ClusterReader) -> None
         POD_GROUP_TOTAL_COUNT_ANNOTATION: str(replicas_of(parent)),
         POD_GROUP_FAST_ADMISSION_ANNOTATION: "true",
         POD_GROUP_SERVING_ANNOTATION: "true",
-        POD_INDEX_LABEL_ANNOTATION: POD_INDEX_LABEL,
+        POD_INDEX_LABEL_ANNOTATION: INDEX_LABELS.pod,
         ROLE_HASH_ANNOTATION: ROLE,
     }
     for key, value in stamps.items():

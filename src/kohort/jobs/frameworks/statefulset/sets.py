@@ -1,22 +1,29 @@
 """Properties of a StatefulSet."""
 
+from copy import deepcopy
+from typing import Final
+
 from kohort.api.codec import JsonObject
+from kohort.api.core.apps import StatefulSet
 from kohort.api.gates import FeatureGates
-from kohort.api.resource import Resource
+from kohort.jobs.frameworks.pods.parents import replicas_of
 from kohort.jobs.keys import MULTIKUEUE_ORIGIN_UID_ANNOTATION
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import annotations, labels, metadata, uid
+from kohort.jobs.podsets import JobPodSet
+from kohort.jobs.topology import IndexLabels, topology_request
 
 FRAMEWORK = "statefulset"
-STATEFULSETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
-POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
+STATEFULSETS = StatefulSet.resource
+INDEX_LABELS: Final = IndexLabels("apps.kubernetes.io/pod-index")
 REVISION_LABEL = "controller-revision-hash"
 
 
-def replicas_of(obj: JsonObject) -> int:
-    """The desired number of pods."""
-    count = (obj.get("spec") or {}).get("replicas")
-    return 1 if count is None else int(count)
+def set_pod_set(obj: JsonObject, gates: FeatureGates) -> JobPodSet:
+    """The one pod set of a StatefulSet (JOB-176)."""
+    template = (obj.get("spec") or {}).get("template") or {}
+    request = topology_request(template, gates, INDEX_LABELS)
+    return JobPodSet("main", replicas_of(obj), {"spec": deepcopy(template.get("spec") or {})}, topology_request=request)
 
 
 def set_workload_name(obj: JsonObject, gates: FeatureGates) -> str:

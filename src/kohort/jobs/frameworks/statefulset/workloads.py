@@ -22,15 +22,14 @@ from kohort.jobs.contract import JobKey, WatchedKind
 from kohort.jobs.defaulting.job_context import set_label
 from kohort.jobs.effects import CreateWorkload, Effect, PatchObject, PatchWorkload, record_event
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS
-from kohort.jobs.frameworks.pods.parents import is_foreign
+from kohort.jobs.frameworks.pods.parents import is_foreign, replicas_of
 from kohort.jobs.frameworks.pods.writes import drop_gates
 from kohort.jobs.frameworks.statefulset.members import set_of
 from kohort.jobs.frameworks.statefulset.sets import (
     FRAMEWORK,
-    POD_INDEX_LABEL,
     STATEFULSETS,
     is_outgoing,
-    replicas_of,
+    set_pod_set,
     set_workload_name,
 )
 from kohort.jobs.keys import (
@@ -43,11 +42,9 @@ from kohort.jobs.keys import (
 )
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, queue_name, uid
 from kohort.jobs.planners import Planner
-from kohort.jobs.podsets import JobPodSet
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.reconcile_pass import PassPlan, PassReader
 from kohort.jobs.scope import selects_namespace
-from kohort.jobs.topology import topology_request
 from kohort.jobs.workload_builder import copied_annotations, stored, with_demand
 
 MANAGER = "kueue-statefulset-controller"
@@ -112,7 +109,7 @@ def _new(obj: JsonObject, reads: PassReader) -> tuple[Effect, ...]:
     """Create a Workload for a set with replicas; on a worker cluster it comes from the manager cluster (JOB-176)."""
     if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
         return ()
-    pod_sets = [_pod_set(obj, reads)]
+    pod_sets = [set_pod_set(obj, reads.gates)]
     head = ObjectMeta(
         name=set_workload_name(obj, reads.gates),
         namespace=metadata(obj).get("namespace", ""),
@@ -125,12 +122,6 @@ def _new(obj: JsonObject, reads: PassReader) -> tuple[Effect, ...]:
     priority = resolve_priority(obj, pod_sets, reads)
     recorded = record_event(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
     return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), recorded
-
-
-def _pod_set(obj: JsonObject, reads: PassReader) -> JobPodSet:
-    template = (obj.get("spec") or {}).get("template") or {}
-    request = topology_request(template, reads.gates, POD_INDEX_LABEL)
-    return JobPodSet("main", replicas_of(obj), {"spec": deepcopy(template.get("spec") or {})}, topology_request=request)
 
 
 def _owner(obj: JsonObject) -> OwnerReference:
@@ -175,7 +166,7 @@ def _followed(obj: JsonObject, workload: Workload, reads: PassReader) -> Workloa
     if replicas_of(obj):
         spec = replace(spec, queue_name=queue_name(obj) or None)
     if replicas_of(obj) and is_on_hold(workload):
-        spec = replace(spec, pod_sets=stored([_pod_set(obj, reads)], reads.gates))
+        spec = replace(spec, pod_sets=stored([set_pod_set(obj, reads.gates)], reads.gates))
     followed = replace(workload, metadata=replace(head, annotations=noted, owner_references=owners), spec=spec)
     return workload if followed == workload else followed
 

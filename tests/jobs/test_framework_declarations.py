@@ -1,0 +1,97 @@
+"""What a framework declares reaches the installation, the registry and the documentation (JOB-92)."""
+
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from msgspec.structs import replace
+
+from jobs.test_declarative import SIMULATION
+from kohort.api.config.common import Integrations
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.pods import Pod
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.install.manifests import manifests
+from kohort.install.options import Options, default_document, default_integrations
+from kohort.jobs.builtin import built_in_frameworks, known_frameworks
+from kohort.jobs.contract import Framework, UserRoles, WatchedKind
+from kohort.jobs.declarative import declared_framework
+from kohort.jobs.reference import page, readme_table
+from kohort.jobs.registry import RegistryError, registry_of
+
+ROOT = Path(__file__).parents[2]
+DECLARED = type(declared_framework(SIMULATION))
+
+
+class GatedFramework(DECLARED):  # type: ignore[valid-type, misc]
+    gate: ClassVar[Gate | None] = Gate.SparkApplicationIntegration
+    user_roles: ClassVar[UserRoles | None] = UserRoles(for_batch_users=False)
+    watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(Pod.resource, lambda _obj, _reads: ()),)
+
+
+def options(framework: Framework, *, enabled: bool) -> Options:
+    integrations = {"frameworks": [framework.name]}
+    gates = {Gate.SparkApplicationIntegration.name: enabled}
+    document = {**default_document(), "integrations": integrations, "featureGates": gates}
+    return Options(document=document, frameworks=(*built_in_frameworks(), framework))
+
+
+def rules(installed: Options, role: str) -> set[tuple[str, str]]:
+    (found,) = (each for each in manifests(installed) if each["metadata"]["name"] == role and "rules" in each)
+    return {(resource, verb) for rule in found["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+
+
+def webhook_names(installed: Options) -> set[str]:
+    return {hook["name"] for each in manifests(installed) for hook in each.get("webhooks", ())}
+
+
+def test_the_installation_grants_what_a_framework_declares() -> None:
+    installed = options(GatedFramework(), enabled=True)
+    granted = rules(installed, "kueue-manager-role")
+    assert {("simulations", "patch"), ("simulations/finalizers", "update"), ("simulations", "watch")} <= granted
+    assert {"msimulation.kb.io", "vsimulation.kb.io"} <= webhook_names(installed)
+    assert ("simulations", "create") in rules(installed, "kueue-simulation-editor-role")
+
+
+def test_watched_kinds_are_readable() -> None:
+    watched = [each for each in GatedFramework().permissions if each.resources == ("pods",)]
+    assert [set(each.verbs) for each in watched] == [{"get", "list", "watch"}]
+
+
+def test_a_role_that_is_not_for_batch_users_lacks_their_label() -> None:
+    installed = manifests(options(GatedFramework(), enabled=True))
+    (viewer,) = (each for each in installed if each["metadata"]["name"] == "kueue-simulation-viewer-role")
+    assert "rbac.kueue.x-k8s.io/batch-user" not in viewer["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_a_framework_is_enabled_only_with_its_gate(is_on: bool) -> None:
+    framework = GatedFramework()
+    on = DEFAULT_GATES.on | {Gate.SparkApplicationIntegration}
+    gates = FeatureGates(on) if is_on else DEFAULT_GATES
+    configuration = replace(Configuration(), integrations=Integrations(frameworks=(framework.name,)))
+    if is_on:
+        assert registry_of(configuration, [framework], gates).enabled == {framework.name}
+    else:
+        with pytest.raises(RegistryError, match="unknown integration"):
+            registry_of(configuration, [framework], gates)
+
+
+def test_declarations_agree_with_the_integrations_of_kueue() -> None:
+    """MK-93: which jobs can be dispatched to worker clusters."""
+    ours = known_frameworks(built_in_frameworks())
+    both = BUILT_IN_FRAMEWORKS.keys() & {each.name for each in built_in_frameworks()}
+    assert {name: ours[name] for name in both} == {name: BUILT_IN_FRAMEWORKS[name] for name in both}
+
+
+def test_an_installation_enables_the_integrations_of_kueue_that_are_supported() -> None:
+    enabled = default_integrations()
+    assert {"batch/job", "pod", "deployment", "statefulset"} <= set(enabled)
+    assert set(enabled) <= {each.name for each in built_in_frameworks()} & BUILT_IN_FRAMEWORKS.keys()
+
+
+def test_the_reference_page_and_the_readme_are_up_to_date() -> None:
+    """If this fails: `make docs`, and copy the table into README.md."""
+    assert (ROOT / "docs/reference/frameworks.md").read_text("utf-8") == page()
+    assert readme_table() in (ROOT / "README.md").read_text("utf-8")
