@@ -1,32 +1,17 @@
 """A framework that is pure data holds to the contract as any other (JOB-231, JOB-232, GS-42)."""
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from jobs.actions import admit, newest_workload, pass_harness, run_until_settled
+from jobs.simulations import SIMULATION, make_simulation
 from kohort.api.meta import ObjectKey
 from kohort.jobs.conformance import Samples, check_framework
 from kohort.jobs.contract import JobKey
 from kohort.jobs.declarative import DeclaredFramework, declared_framework
 from kohort.jobs.registry import RegistryError
 
-SIMULATION = """
-name: example.org/simulation
-gvk: example.org/v1/Simulation
-suspend: spec.paused
-podsets:
-  - {name: coordinator, template: spec.coordinator.template, count: 1}
-  - {foreach: "spec.roles[*]", name_path: name, template: template, count: replicas, default_count: 1}
-finished:
-  - {condition: Done,   success: true,  message_path: message}
-  - {condition: Broken, success: false, message_path: message}
-active: {path: status.activePods, op: ">", value: 0}
-ready: {path: status.readyPods, op: ">=", value: podsets}
-priority_class: spec.priorityClassName
-managed_by: {path: spec.managedBy, native: example.org/controller}
-"""
 JOBSET = """
 name: jobset.x-k8s.io/jobset
 gvk: jobset.x-k8s.io/v1alpha2/JobSet
@@ -45,15 +30,7 @@ def framework(text: str = SIMULATION) -> DeclaredFramework:
 
 
 def simulation(**status: Any) -> Any:
-    pods = {"spec": {"containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}]}}
-    roles = [{"name": "A", "replicas": 2, "template": deepcopy(pods)}, {"name": "b", "template": deepcopy(pods)}]
-    return {
-        "apiVersion": "example.org/v1",
-        "kind": "Simulation",
-        "metadata": {"name": "s1", "namespace": "ns", "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
-        "spec": {"paused": not status, "coordinator": {"template": pods}, "roles": roles},
-        "status": status,
-    }
+    return make_simulation("ns", **status)
 
 
 def ended(condition: str) -> Any:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 from msgspec.structs import replace
 
-from jobs.test_declarative import SIMULATION
+from jobs.simulations import simulation_framework
 from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
@@ -16,12 +16,11 @@ from kohort.install.manifests import manifests
 from kohort.install.options import Options, default_document, default_integrations
 from kohort.jobs.builtin import built_in_frameworks, known_frameworks
 from kohort.jobs.contract import Framework, UserRoles, WatchedKind
-from kohort.jobs.declarative import declared_framework
 from kohort.jobs.reference import page, readme_table
 from kohort.jobs.registry import RegistryError, registry_of
 
 ROOT = Path(__file__).parents[2]
-DECLARED = type(declared_framework(SIMULATION))
+DECLARED = type(simulation_framework())
 
 
 class GatedFramework(DECLARED):  # type: ignore[valid-type, misc]

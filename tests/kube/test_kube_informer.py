@@ -379,3 +379,43 @@ async def test_ten_thousand_objects_that_all_change(env: InformerFixture) -> Non
     assert all(found.data == {"n": "1"} for found in informer.cache)
     assert chains.breaks == []
     assert len(chains.calls) == 20_000
+
+
+async def test_a_paused_informer_has_no_objects_and_sends_no_requests_until_it_is_resumed(
+    env: InformerFixture,
+) -> None:
+    env.put("a")
+    informer = await env.live()
+    seen: list[tuple[bool, bool]] = []
+    informer.subscribe(lambda old, new: seen.append((old is not None, new is not None)))
+    env.informers.pause(informer)
+    assert len(informer.cache) == 0
+    assert env.informers.not_synced() == {}
+    requests = len(env.network.sent)
+    env.put("b")
+    await env.clock.advance(600)
+    assert len(env.network.sent) == requests
+    env.informers.resume(informer)
+    await settle()
+    assert informer.synced
+    assert seen == [(False, True), (True, False), (False, True), (False, True)]
+
+
+async def test_an_informer_can_be_paused_and_resumed_at_once(env: InformerFixture) -> None:
+    env.put("a")
+    informer = await env.live()
+    for _ in range(3):
+        env.informers.pause(informer)
+        env.informers.resume(informer)
+    await settle()
+    assert informer.synced
+    assert informer.cache.get(KEY) is not None
+
+
+async def test_an_informer_that_is_paused_before_the_start_is_not_started(env: InformerFixture) -> None:
+    informer = env.informers.of(ConfigMap)
+    env.informers.pause(informer)
+    env.informers.start()
+    await env.clock.advance(60)
+    assert env.network.sent == []
+    await asyncio.wait_for(env.informers.wait_for_sync(), 60)

@@ -15,6 +15,7 @@ from kohort.controllers.context import ControllerContext
 from kohort.jobs.assume_cache import CachedResource, ObjectAssumeCache
 from kohort.jobs.contract import ReconciledKind
 from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.served_kinds import KindAvailability
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
 from kohort.kube.options import ListScope
@@ -37,6 +38,7 @@ class CacheReader:
         self._pod_classes: Informer[PriorityClass] = context.informers.of(PriorityClass)
         self._pod_classes.index(DEFAULT_CLASS, _default)
         self.caches: dict[Resource, ObjectAssumeCache] = {}
+        self._unserved: dict[Resource, KindAvailability] = {}
 
     def add_kind(self, kind: ReconciledKind) -> None:
         """Create caches of a kind and of the kinds that it watches."""
@@ -46,14 +48,32 @@ class CacheReader:
         for watch in kind.watches:
             self._cache_of(watch.resource)
 
+    def set_availability(self, resource: Resource, availability: KindAvailability) -> None:
+        """Watch a kind while it is served; otherwise its objects count as deleted."""
+        informer = self.caches[resource].informer
+        if availability is KindAvailability.SERVED:
+            self._unserved.pop(resource, None)
+            self._context.informers.resume(informer)
+        else:
+            self._unserved[resource] = availability
+            self._context.informers.pause(informer)
+
+    def availability(self, kind: ReconciledKind) -> KindAvailability:
+        """Whether a kind can be reconciled: that it and all kinds that it watches are served."""
+        if self._unserved.get(kind.resource) is KindAvailability.ABSENT:
+            return KindAvailability.ABSENT
+        is_served = self._unserved.keys().isdisjoint(kind.resources)
+        return KindAvailability.SERVED if is_served else KindAvailability.UNSERVED
+
     def _cache_of(self, resource: Resource) -> ObjectAssumeCache:
         if resource not in self.caches:
             self.caches[resource] = ObjectAssumeCache(self._context.informers, CachedResource(resource))
         return self.caches[resource]
 
     def is_synced(self, kind: ReconciledKind) -> bool:
-        """Whether all caches that are read for a kind are synced."""
-        caches = (self.caches[resource].informer.synced for resource in kind.resources)
+        """Whether all caches that are read for a kind are synced; those of kinds that are not served are empty."""
+        served = (resource for resource in kind.resources if resource not in self._unserved)
+        caches = (self.caches[resource].informer.synced for resource in served)
         return self._context.feed.is_synced and self._pod_classes.synced and all(caches)
 
     @property

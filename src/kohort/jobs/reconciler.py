@@ -19,6 +19,7 @@ from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.planning import plan_pass
 from kohort.jobs.reconcile_pass import PassPlan
 from kohort.jobs.registry import FrameworkRegistry
+from kohort.jobs.served_kinds import KindAvailability
 from kohort.jobs.triggers import JobEventMapper
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.workqueue import WorkQueue
@@ -53,15 +54,22 @@ class KindReconciler(ABC):
         self._recorder = context.recorder(f"{kind.name}-kueue-controller")
         self._queue: WorkQueue[JobKey] = WorkQueue(context.clock, kind.name, metrics=context.client.metrics)
         self._controller = Controller(kind.name, self._queue, self._reconcile, context.clock, context.client.metrics)
-        triggers = JobEventMapper(kind, reads, expectations, self._queue.add_after)
-        reads.caches[kind.resource].informer.subscribe(triggers.object_changed)
-        context.workload_cache.subscribe(triggers.workload_changed)
+        self._triggers = JobEventMapper(kind, reads, expectations, self._queue.add_after)
+        reads.caches[kind.resource].informer.subscribe(self._triggers.object_changed)
+        context.workload_cache.subscribe(self._triggers.workload_changed)
 
     def start(self) -> None:
         """Start reconciling."""
         resource = self._kind.resource
         concurrency = self._context.settings.configuration.controller.group_kind_concurrency
         self._controller.start(concurrency.get(f"{resource.kind}.{resource.group}", WORKERS))
+
+    def enqueue_all(self) -> None:
+        """Reconcile all objects of the kind, and the owners of all Workloads."""
+        for each in self._reads.caches[self._kind.resource].informer.cache:
+            self._triggers.object_changed(None, each)
+        for workload in self._context.workload_cache:
+            self._triggers.workload_changed(None, workload)
 
     async def stop(self) -> None:
         """Stop after reconciles in flight."""
@@ -71,6 +79,8 @@ class KindReconciler(ABC):
         # A pass without writes awaits nothing, and a thousand of them must not block other tasks.
         await asyncio.sleep(0)
         if not self._context.leads():
+            return None
+        if self._reads.availability(self._kind) is KindAvailability.UNSERVED:
             return None
         if not self._reads.is_synced(self._kind):
             return RequeueAfter(NOT_SYNCED_DELAY)

@@ -34,6 +34,7 @@ class Informer(Generic[T]):
         self.objects = objects
         self.scope = scope
         self._tracker = SyncTracker(objects.client.clock)
+        self._running = asyncio.Lock()
         self._store = NotifyingStore(objects.kind, objects.client.metrics)
         self._reflector = Reflector(objects, scope, self._store, self._tracker, settings)
 
@@ -70,8 +71,13 @@ class Informer(Generic[T]):
         await self._tracker.wait_for_sync()
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
-        await self._reflector.run()
+        """List and watch until cancelled; waits until an earlier run has ended."""
+        async with self._running:
+            await self._reflector.run()
+
+    def clear(self) -> None:
+        """Drop all objects, as deleted ones."""
+        self._store.keep_only(set())
 
 
 class SharedInformerFactory:
@@ -82,6 +88,10 @@ class SharedInformerFactory:
         self._settings = settings
         self._informers: dict[tuple[ResourceType[Any], ListScope], Informer[Any]] = {}
         self._tasks: dict[tuple[ResourceType[Any], ListScope], asyncio.Task[None]] = {}
+        self._paused: set[tuple[ResourceType[Any], ListScope]] = set()
+        """Informers of resources that are not served."""
+        self._ending: set[asyncio.Task[None]] = set()
+        """Cancelled tasks that have not ended yet."""
         self._started = False
 
     @overload
@@ -101,6 +111,28 @@ class SharedInformerFactory:
                 self._tasks[key] = asyncio.create_task(informer.run())
         return informer
 
+    def pause(self, informer: Informer[Any]) -> None:
+        """Stop the watch of a resource that is not served; its objects count as deleted."""
+        key = (informer.objects.kind, informer.scope)
+        if key in self._paused:
+            return
+        self._paused.add(key)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            task.cancel()
+        informer.clear()
+
+    def resume(self, informer: Informer[Any]) -> None:
+        """Watch again a resource whose watch was paused."""
+        key = (informer.objects.kind, informer.scope)
+        if key not in self._paused:
+            return
+        self._paused.discard(key)
+        if self._started:
+            self._tasks[key] = asyncio.create_task(informer.run())
+
     def __iter__(self) -> Iterator[Informer[Any]]:
         """All informers."""
         return iter(self._informers.values())
@@ -109,25 +141,29 @@ class SharedInformerFactory:
         """Start all informers."""
         self._started = True
         for key, informer in self._informers.items():
-            if key not in self._tasks:
+            if key not in self._tasks and key not in self._paused:
                 self._tasks[key] = asyncio.create_task(informer.run())
 
     async def wait_for_sync(self) -> None:
         """Wait until each informer has been synced once."""
-        await asyncio.gather(*(informer.wait_for_sync() for informer in self._informers.values()))
+        await asyncio.gather(*(informer.wait_for_sync() for informer in self._watching()))
 
     def not_synced(self) -> dict[str, SyncStatus]:
         """Sync status of the informers that are not synced, by kind, for health checks."""
         return {
             informer.objects.kind.resource.kind: informer.sync_status
-            for informer in self._informers.values()
+            for informer in self._watching()
             if not informer.synced
         }
+
+    def _watching(self) -> list[Informer[Any]]:
+        return [informer for key, informer in self._informers.items() if key not in self._paused]
 
     async def stop(self) -> None:
         """Stop all watches."""
         self._started = False
-        for task in self._tasks.values():
+        tasks = [*self._tasks.values(), *self._ending]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()

@@ -78,6 +78,7 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """List and watch until cancelled."""
+        self._version = ""
         self._status.watch_lost("listing")
         try:
             while True:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kohort.api.codec import decode_json, encode
 from kohort.api.core.config_objects import Secret
+from kohort.api.core.definitions import CustomResourceDefinition
 from kohort.api.core.events import Event
 from kohort.api.core.leases import Lease
 from kohort.api.core.namespaces import LimitRange, Namespace
@@ -32,7 +33,7 @@ from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.errors import StartError
-from kohort.webhooks.ca_targets import API_SERVICES, DEFINITIONS
+from kohort.webhooks.ca_targets import API_SERVICES
 from kohort.webhooks.configurations import CONFIGURATIONS
 
 KUEUE_KINDS: Final = (
@@ -58,6 +59,7 @@ WRITES: Final[Mapping[type[CustomObject], tuple[str, ...]]] = {
     AdmissionCheck: ("patch",),
     Topology: ("patch",),
 }
+WATCHED_KINDS: Final = (Namespace, LimitRange, RuntimeClass, PriorityClass, CustomResourceDefinition)
 STATUSES: Final = (Workload, ClusterQueue, LocalQueue, Cohort, AdmissionCheck)
 
 
@@ -108,7 +110,7 @@ def certificate_permissions(namespace: str) -> Iterator[RequiredPermission]:
     """Permissions for internal certificate management: to store the certificate and to inject its CA."""
     kept = ("get", "create", "update", *WATCH)
     yield from (RequiredPermission.on(Secret.resource, verb, namespace=namespace) for verb in kept)
-    yield from watch_permissions((*CONFIGURATIONS.values(), DEFINITIONS, API_SERVICES))
+    yield from watch_permissions((*CONFIGURATIONS.values(), API_SERVICES))
 
 
 def replica_permissions() -> Iterator[RequiredPermission]:
@@ -134,7 +136,7 @@ def startup_permissions(settings: ManagerSettings) -> Iterator[RequiredPermissio
     """All permissions of a manager, except those on resources of job frameworks."""
     configuration, namespace = settings.configuration, settings.namespace
     yield from watch_permissions(kind.info.resource for kind in KUEUE_KINDS)
-    yield from watch_permissions(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
+    yield from watch_permissions(view.resource for view in WATCHED_KINDS)
     yield from queue_permissions()
     yield from replica_permissions()
     if settings.gates.enabled(Gate.TopologyAwareScheduling):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kohort.api.codec import Json, JsonObject
+from kohort.api.core.definitions import CustomResourceDefinition
 from kohort.api.kueue.conversion import converts_by_webhook
 from kohort.api.kueue.group import GROUP
 from kohort.api.resource import Resource
@@ -24,9 +25,7 @@ from kohort.webhooks.configurations import (
 )
 from kohort.webhooks.registrations import AnyRegistration, WebhookType, acting
 
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)
+DEFINITIONS = CustomResourceDefinition.resource
 API_SERVICES = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False)
 
 
