@@ -119,14 +119,14 @@ class TestObjects:
 
 class TestConfiguration:
     def test_unsupported_frameworks_are_listed_in_one_line(self) -> None:
-        frameworks = ["batch/job", "jobset.x-k8s.io/jobset", "ray.io/rayjob"]
+        frameworks = ["batch/job", "sparkoperator.k8s.io/sparkapplication", "ray.io/rayjob"]
         (line,) = warned({"integrations": {"frameworks": frameworks}})
         assert line.startswith("integrations.frameworks: not supported by this version of Kohort yet")
-        assert line.endswith("jobset.x-k8s.io/jobset, ray.io/rayjob")
+        assert line.endswith("sparkoperator.k8s.io/sparkapplication, ray.io/rayjob")
 
     def test_a_framework_of_an_installed_package_is_supported(self) -> None:
-        frameworks = {"integrations": {"frameworks": ["jobset.x-k8s.io/jobset"]}}
-        assert warned(frameworks, managed=frozenset({"jobset.x-k8s.io/jobset"})) == []
+        frameworks = {"integrations": {"frameworks": ["sparkoperator.k8s.io/sparkapplication"]}}
+        assert warned(frameworks, managed=frozenset({"sparkoperator.k8s.io/sparkapplication"})) == []
 
     @pytest.mark.parametrize(
         ("gate", "name"),

@@ -121,8 +121,8 @@ def running(name: str = "w", cluster_queue: str = "cq", cpus: int = 1, since: st
     return workload(name, rest.pop("queue", "lq"), 1, *conditions, requests=requests, status=status, **rest)
 
 
-def job_set(name: str = "sweep", labels: Object | None = None, **metadata: Any) -> Object:
-    found = make_object("jobset.x-k8s.io/v1alpha2", "JobSet", name, "default", labels, spec={})
+def application(name: str = "sweep", labels: Object | None = None, **metadata: Any) -> Object:
+    found = make_object("sparkoperator.k8s.io/v1beta2", "SparkApplication", name, "default", labels, spec={})
     return {**found, "metadata": {**found["metadata"], **metadata}}
 
 

@@ -19,7 +19,7 @@ NOT_SUPPORTED = "is not supported by this version of Kohort yet"
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
-JOB_SETS = Resource("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", namespaced=True)
+APPLICATIONS = Resource("sparkoperator.k8s.io", "v1beta2", "SparkApplication", "sparkapplications", namespaced=True)
 CHECKS = Resource("kueue.x-k8s.io", "v1beta2", "AdmissionCheck", "admissionchecks", namespaced=False)
 
 
@@ -37,18 +37,23 @@ class WarningRecorder:
         return list(self.texts)
 
 
-def job_set_definition() -> Object:
+def application_definition() -> Object:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1alpha2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    version = {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     spec = {
-        "group": JOB_SETS.group,
+        "group": APPLICATIONS.group,
         "scope": "Namespaced",
-        "names": {"kind": "JobSet", "plural": "jobsets", "singular": "jobset", "listKind": "JobSetList"},
+        "names": {
+            "kind": "SparkApplication",
+            "plural": "sparkapplications",
+            "singular": "sparkapplication",
+            "listKind": "SparkApplicationList",
+        },
         "versions": [version],
     }
     # The group is protected by the project of Kubernetes, whose approval its definitions name.
     approved = {"api-approved.kubernetes.io": "unapproved, for a test"}
-    metadata = {"name": "jobsets.jobset.x-k8s.io", "annotations": approved}
+    metadata = {"name": "sparkapplications.sparkoperator.k8s.io", "annotations": approved}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -57,9 +62,9 @@ def job_set_definition() -> Object:
     }
 
 
-def job_set(name: str, **labels: str) -> Object:
+def application(name: str, **labels: str) -> Object:
     metadata = {"name": name, "namespace": "default", "labels": labels}
-    return {"apiVersion": JOB_SETS.api_version, "kind": "JobSet", "metadata": metadata, "spec": {}}
+    return {"apiVersion": APPLICATIONS.api_version, "kind": "SparkApplication", "metadata": metadata, "spec": {}}
 
 
 def kueue(resource: Resource, name: str, **spec: Any) -> Object:
@@ -76,26 +81,26 @@ async def called_webhooks(client: Client) -> None:
         await eventually(partial(user.create, resource, value, dry_run), bool)
 
 
-async def served_job_sets(client: Client) -> None:
-    """Define JobSets, and return once they are served."""
-    await client.of(DEFINITIONS).create(job_set_definition())
+async def served_applications(client: Client) -> None:
+    """Define SparkApplications, and return once they are served."""
+    await client.of(DEFINITIONS).create(application_definition())
 
     async def names() -> list[str]:
         found = (await client.get_json("/apis"))["groups"]
         return [each["name"] for each in found]
 
-    await eventually(names, lambda found: JOB_SETS.group in found)
+    await eventually(names, lambda found: APPLICATIONS.group in found)
 
 
 async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None:
     user = WarningRecorder(client)
-    await served_job_sets(client)
-    (text,) = await user.create(JOB_SETS, job_set("queued", **{QUEUE: "lq"}))
-    assert f"JobSet {NOT_SUPPORTED}: no Workload is created for it" in text
-    assert await user.create(JOB_SETS, job_set("free")) == []
+    await served_applications(client)
+    (text,) = await user.create(APPLICATIONS, application("queued", **{QUEUE: "lq"}))
+    assert f"SparkApplication {NOT_SUPPORTED}: no Workload is created for it" in text
+    assert await user.create(APPLICATIONS, application("free")) == []
     found = run_checks(await take_doctor_snapshot(client)).findings
     reported = [each.affected.problem for each in found if each.check.id == "framework-unsupported"]
-    assert [text.partition(";")[0] for text in reported] == ["1 JobSet references a queue: queued"]
+    assert [text.partition(";")[0] for text in reported] == ["1 SparkApplication references a queue: queued"]
 
 
 async def a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> None:

@@ -122,7 +122,6 @@ UNSUPPORTED: Final[tuple[Capability, ...]] = (
     MULTIKUEUE,
     PROVISIONING,
     DEVICE_COUNTERS,
-    _jobs("JobSet", {"jobset.x-k8s.io/jobset": "JobSet.v1alpha2.jobset.x-k8s.io"}),
     _jobs(
         "the Kubeflow Training Operator",
         {

@@ -7,6 +7,7 @@ from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.frameworks.jobset import JobSetFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
@@ -19,6 +20,7 @@ def built_in_frameworks() -> list[Framework]:
         BatchJobFramework(),
         CronJobFramework(),
         DeploymentFramework(),
+        JobSetFramework(),
         PodFramework(),
         ReplicaSetFramework(),
         StatefulSetFramework(),

@@ -3,8 +3,7 @@
 Paths are dotted; missing values count as absent. A plugin provides `declared_framework(text)` for its YAML.
 """
 
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, ClassVar, Literal
 
@@ -12,10 +11,11 @@ import msgspec
 
 from kohort.api.codec import JsonObject
 from kohort.api.resource import Resource
-from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy
-from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
+from kohort.jobs.contract import ClusterReader, Finish, ManagedBy
+from kohort.jobs.objects import value_at
 from kohort.jobs.registry import RegistryError
-from kohort.jobs.topology import IndexLabels, topology_request
+from kohort.jobs.templated import PodTemplatePlace, TemplatedFramework
+from kohort.jobs.topology import IndexLabels
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 
@@ -90,92 +90,25 @@ class Declaration(_Data, frozen=True, kw_only=True):
     tas: TopologyDeclaration | None = None
 
 
-class _DeclaredPodSet:
-    """One pod set of an object: its name, its count and its template."""
-
-    def __init__(self, declared: PodSetDeclaration, item: Any) -> None:
-        self.name = str(declared.name or value_at(item, declared.name_path) or "").lower()
-        count = value_at(item, declared.count) if isinstance(declared.count, str) else declared.count
-        self.count = declared.default_count if count is None else int(count)
-        self.template: JsonObject = value_at(item, declared.template) or {}
-
-
-def value_at(value: Any, path: str) -> Any:
-    """The value at a path, or None."""
-    for step in path.split("."):
-        if not isinstance(value, dict):
-            return None
-        value = value.get(step)
-    return value
-
-
-def _set_at(obj: JsonObject, path: str, value: Any) -> None:
-    *steps, last = path.split(".")
-    for step in steps:
-        obj = obj.setdefault(step, {})
-    obj[last] = value
-
-
-class DeclaredFramework(Framework):
+class DeclaredFramework(TemplatedFramework):
     """A framework defined by a declaration; created by `declared_framework`."""
 
     _declared: ClassVar[Declaration]
 
-    def _declared_pod_sets(self, obj: JsonObject) -> list[_DeclaredPodSet]:
-        return [_DeclaredPodSet(each, item) for each in self._declared.podsets for item in _items(obj, each)]
-
-    @property
-    def suspend_field(self) -> str:
-        """The path of the suspend field."""
-        return self._declared.suspend
-
-    def is_suspended(self, obj: JsonObject) -> bool:
-        """Whether the suspend field is set."""
-        return value_at(obj, self._declared.suspend) is True
-
-    def suspend(self, obj: JsonObject) -> None:
-        """Set the suspend field."""
-        _set_at(obj, self._declared.suspend, value=True)
-
-    def pod_sets(self, obj: JsonObject, reads: ClusterReader) -> list[JobPodSet]:
+    def places(self, obj: JsonObject) -> list[PodTemplatePlace]:
         """The templates at their paths."""
-        return [
-            JobPodSet(
-                each.name,
-                each.count,
-                deepcopy(each.template),
-                None,
-                topology_request(each.template, reads.gates, self.index_labels),
-            )
-            for each in self._declared_pod_sets(obj)
-        ]
-
-    def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
-        """Clear the suspend field, and merge each info into its template."""
-        self._create_templates(obj)
-        declared = self._declared_pod_sets(obj)
-        expect_count(infos, len(declared))
-        _set_at(obj, self._declared.suspend, value=False)
-        for each, info in zip(declared, infos, strict=True):
-            merge_info(each.template, info)
-
-    def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Restore each template."""
-        declared = self._declared_pod_sets(obj)
-        if len(declared) != len(originals):
-            return False
-        for each, original in zip(declared, originals, strict=True):
-            restore_info(each.template, original)
-        return True
+        return [_place(each, item) for each in self._declared.podsets for item in _items(obj, each)]
 
     def finished(self, obj: JsonObject) -> Finish | None:
         """The first end whose condition is True."""
         true = {
-            each.get("type"): each for each in value_at(obj, "status.conditions") or () if each.get("status") == "True"
+            each.get("type"): each
+            for each in value_at(obj, ("status", "conditions")) or ()
+            if each.get("status") == "True"
         }
         for end in self._declared.finished:
             if end.condition in true:
-                message = value_at(true[end.condition], end.message_path) if end.message_path else ""
+                message = value_at(true[end.condition], _path(end.message_path)) if end.message_path else ""
                 return Finish(end.success, str(message or ""))
         return None
 
@@ -190,25 +123,30 @@ class DeclaredFramework(Framework):
     def priority_class(self, obj: JsonObject) -> str | None:
         """The value at the declared path, final even if empty; without a path that of the first template."""
         path = self._declared.priority_class
-        return str(value_at(obj, path) or "") if path else None
+        return str(value_at(obj, _path(path)) or "") if path else None
 
     def _holds(self, comparison: Comparison | None, obj: JsonObject) -> bool:
         if comparison is None:
             return False
         wanted: Any = comparison.value
         if wanted == "podsets":
-            wanted = sum(each.count for each in self._declared_pod_sets(obj))
-        found = value_at(obj, comparison.path)
+            wanted = sum(each.count for each in self.places(obj))
+        found = value_at(obj, _path(comparison.path))
         if found is None:
             found = "" if isinstance(wanted, str) else 0
         return type(found) is type(wanted) and _COMPARISONS[comparison.op](found, wanted)
 
-    def _create_templates(self, obj: JsonObject) -> None:
-        """Create missing templates, so that infos can be merged into them."""
-        for each in self._declared.podsets:
-            for item in _items(obj, each):
-                if value_at(item, each.template) is None:
-                    _set_at(item, each.template, {})
+
+def _place(declared: PodSetDeclaration, item: Any) -> PodTemplatePlace:
+    """One pod set of an object: its name, its count and the place of its template."""
+    name = declared.name or value_at(item, _path(declared.name_path))
+    count = value_at(item, _path(declared.count)) if isinstance(declared.count, str) else declared.count
+    number = declared.default_count if count is None else int(count)
+    return PodTemplatePlace(str(name or "").lower(), number, item, _path(declared.template))
+
+
+def _path(text: str) -> tuple[str, ...]:
+    return tuple(text.split("."))
 
 
 def declared_framework(text: str) -> DeclaredFramework:
@@ -224,6 +162,7 @@ def declared_framework(text: str) -> DeclaredFramework:
         "resource": Resource(group, version, kind, declared.plural or f"{kind.lower()}s", namespaced=True),
         "managed_by": ManagedBy(tuple(managed_by.path.split(".")), managed_by.native) if managed_by else None,
         "index_labels": IndexLabels(declared.tas.pod_index_label) if declared.tas else None,
+        "suspend_path": _path(declared.suspend),
         "_declared": declared,
     }
     made: type[DeclaredFramework] = type(kind, (DeclaredFramework,), facts)
@@ -233,4 +172,4 @@ def declared_framework(text: str) -> DeclaredFramework:
 def _items(obj: JsonObject, declared: PodSetDeclaration) -> list[Any]:
     if not declared.foreach:
         return [obj]
-    return list(value_at(obj, declared.foreach.removesuffix("[*]")) or ())
+    return list(value_at(obj, _path(declared.foreach.removesuffix("[*]"))) or ())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from kohort.api.codec import JsonObject
+from kohort.api.conditions import truncate_note
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload_update import workload_create_errors
 from kohort.api.merge import difference
@@ -28,15 +29,18 @@ from kohort.jobs.effects import (
     key_of,
     record_event,
 )
-from kohort.jobs.errors import RetryError
+from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.objects import metadata, uid
 from kohort.jobs.timing import time_creation, time_gate_removal
-from kohort.kube.errors import ErrorSubject, StatusError, invalid
+from kohort.kube.errors import StatusError
 from kohort.kube.events import EventRecorder
 from kohort.kube.options import DeletionOptions, WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.kube.resource_client import ResourceClient
+
+INVALID_JOB = "ErrWorkloadCompose"
+"""Reason of the event of a job that no Workload can represent."""
 
 
 class WorkloadNameConflictError(RetryError):
@@ -106,22 +110,27 @@ class EffectExecutor:
                 raise
 
     async def _create(self, effect: CreateWorkload) -> None:
-        self._check(effect.workload)
+        errors = workload_create_errors(effect.workload, self.context.settings.gates)
+        if errors:
+            # As the webhook would: API servers skip it for the manager's own Workloads (API-95).
+            raise self._invalid(effect, "; ".join(map(str, errors)))
         try:
             await self.context.workload_cache.create(effect.workload, self.manager)
         except StatusError as error:
+            if error.is_invalid:
+                raise self._invalid(effect, str(error)) from error
             if not error.is_already_exists:
                 raise
             self._record_name_conflict(effect, workload_key(effect.workload))
             raise WorkloadNameConflictError(f"Workload {workload_key(effect.workload)} already exists") from error
         time_creation(self.context.metrics, effect.owner, self.context.now())
 
-    def _check(self, workload: Workload) -> None:
-        """Validate a Workload as the webhook would: API servers skip it for the manager's own Workloads (API-95)."""
-        errors = workload_create_errors(workload, self.context.settings.gates)
-        if errors:
-            resource = workload.info.resource
-            raise invalid(ErrorSubject(resource.plural, resource.group, workload.metadata.name, resource.kind), errors)
+    def _invalid(self, effect: CreateWorkload, why: str) -> UnretryableError:
+        """The error for a job that no Workload can represent, after an event on the job."""
+        message = truncate_note(f"cannot be queued: {why}")
+        recorded = record_event(effect.owner, INVALID_JOB, message, "Warning")
+        self.recorder.record(recorded.about, recorded.note)
+        return UnretryableError(message)
 
     def _record_name_conflict(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Record an event if another job has a Workload of that name, which only a user can resolve (DEV-7)."""

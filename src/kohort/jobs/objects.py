@@ -1,7 +1,7 @@
 """Accessors for the metadata of jobs of all frameworks: labels, annotations, owners, requested options."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
@@ -79,3 +79,22 @@ def requests_slices(obj: JsonObject, gates: FeatureGates) -> bool:
     if not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
         return False
     return annotations(obj).get(ELASTIC_JOB_ANNOTATION) == "true"
+
+
+def value_at(value: Any, path: Sequence[str]) -> Any:
+    """The value at a path, or None."""
+    for step in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
+    return value
+
+
+def set_value(obj: JsonObject, path: Sequence[str], value: Any) -> None:
+    """Set the value at a path, and create what it is in."""
+    *steps, last = path
+    for step in steps:
+        if obj.get(step) is None:
+            obj[step] = {}
+        obj = obj[step]
+    obj[last] = value

@@ -36,6 +36,12 @@ class PodSetInfo:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
     scheduling_gates: tuple[str, ...] = ()
+    empty: frozenset[str] = frozenset()
+    """Fields that the template has without entries, so that restoring keeps them."""
+
+
+_INJECTED = ("metadata", "spec", "annotations", "labels", "nodeSelector", "tolerations", "schedulingGates")
+"""Fields in which a start adds entries; no two parts of a template have one of the same name."""
 
 
 def expect_count(infos: Sequence[PodSetInfo], count: int) -> None:
@@ -57,11 +63,14 @@ def merge_info(template: JsonObject, info: PodSetInfo) -> None:
 def restore_info(template: JsonObject, original: PodSetInfo) -> None:
     """Restore exactly the fields that a start may change, in place (JOB-50)."""
     metadata, spec = _part(template, "metadata"), _part(template, "spec")
-    _replace(metadata, "annotations", dict(original.annotations))
-    _replace(metadata, "labels", dict(original.labels))
-    _replace(spec, "nodeSelector", dict(original.node_selector))
-    _replace(spec, "tolerations", [dict(toleration) for toleration in original.tolerations])
-    _replace(spec, "schedulingGates", [{"name": gate} for gate in original.scheduling_gates])
+    _replace(metadata, "annotations", dict(original.annotations), original.empty)
+    _replace(metadata, "labels", dict(original.labels), original.empty)
+    _replace(spec, "nodeSelector", dict(original.node_selector), original.empty)
+    _replace(spec, "tolerations", [dict(toleration) for toleration in original.tolerations], original.empty)
+    _replace(spec, "schedulingGates", [{"name": gate} for gate in original.scheduling_gates], original.empty)
+    for part in ("metadata", "spec"):
+        if not template[part] and part not in original.empty:
+            del template[part]
 
 
 def info_of(name: str, count: int, template: JsonObject) -> PodSetInfo:
@@ -75,6 +84,9 @@ def info_of(name: str, count: int, template: JsonObject) -> PodSetInfo:
         node_selector=spec.get("nodeSelector") or {},
         tolerations=tuple(spec.get("tolerations") or ()),
         scheduling_gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or ()),
+        empty=frozenset(
+            field for part in (template, metadata, spec) for field in _INJECTED if part.get(field) in ({}, [])
+        ),
     )
 
 
@@ -122,8 +134,8 @@ def _append(owner: dict[str, Any], name: str, added: Sequence[Any]) -> None:
         owner[name] = [*present, *missing]
 
 
-def _replace(owner: dict[str, Any], name: str, value: Any) -> None:
-    if value:
+def _replace(owner: dict[str, Any], name: str, value: Any, empty: frozenset[str]) -> None:
+    if value or name in empty:
         owner[name] = value
     else:
         owner.pop(name, None)

@@ -8,18 +8,22 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Final
 
-from kohort.api.codec import JsonObject
+from kohort.api.codec import JsonObject, encode
+from kohort.api.conditions import truncate_note
+from kohort.api.errors import DecodeError
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import managed_ancestor
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework, JobKey, ReconciledKind
-from kohort.jobs.effect_executor import EffectExecutor, WorkloadNameConflictError
+from kohort.jobs.effect_executor import INVALID_JOB, EffectExecutor, WorkloadNameConflictError
+from kohort.jobs.effects import record_event
 from kohort.jobs.errors import JobError, RetryError, UnretryableError
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.planning import plan_pass
 from kohort.jobs.reconcile_pass import PassPlan
 from kohort.jobs.registry import FrameworkRegistry
 from kohort.jobs.served_kinds import KindAvailability
+from kohort.jobs.shapes import check_shape
 from kohort.jobs.triggers import JobEventMapper
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.workqueue import WorkQueue
@@ -89,6 +93,8 @@ class KindReconciler(ABC):
             await self._execute(plan)
         except WorkloadNameConflictError:
             return RequeueAfter(NAME_TAKEN_DELAY)
+        except UnretryableError as error:
+            return self._end(key, PassPlan(error=error))
         return self._end(key, plan)
 
     @abstractmethod
@@ -139,4 +145,17 @@ class JobReconciler(KindReconciler):
             return PassPlan(error.effects, error)
         # Finding ancestors may have taken a while; use the current state of the job.
         obj = self._framework.load(key, self._reads) if ancestor is not None else obj
-        return plan_pass(self._framework, key, obj, ancestor, self._reads)
+        try:
+            return plan_pass(self._framework, key, obj, ancestor, self._reads)
+        except Exception as error:
+            return self._malformed(obj, error)
+
+    def _malformed(self, obj: JsonObject | None, error: Exception) -> PassPlan:
+        """The plan for an object with fields of other types, which only a user can change; raises other errors."""
+        try:
+            check_shape(self._framework, encode(obj))
+        except DecodeError as problem:
+            why = truncate_note(f"cannot be queued: {problem}")
+            recorded = record_event(obj or {}, INVALID_JOB, why, "Warning")
+            return PassPlan((recorded,), UnretryableError(why))
+        raise error

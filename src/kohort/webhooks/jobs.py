@@ -13,6 +13,7 @@ from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.objects import controller_owner
 from kohort.jobs.registry import FrameworkRegistry
+from kohort.jobs.shapes import check_shape
 from kohort.jobs.validation import validate_job
 from kohort.kube.errors import KubeError
 from kohort.webhooks.patching import json_patch
@@ -26,7 +27,6 @@ from kohort.webhooks.reviews import (
     Denied,
     validation_response,
 )
-from kohort.webhooks.shapes import check_shape
 
 
 class JobContextProvider(Protocol):
@@ -80,7 +80,9 @@ def _handler(framework: Framework, act: WebhookType, contexts: JobContexts) -> A
         except (ApiError, KubeError):
             raise
         except Exception:
-            check_shape(request, framework)
+            for each in (request.object, request.old):
+                if each is not None:
+                    check_shape(framework, each)
             raise
 
     return handler

@@ -1,30 +1,31 @@
 """What the doctor finds, and does not: requests for what is not supported."""
 
 from insight.doctor_cases.case import ill, well
-from insight.doctor_snapshots import QUEUE, admission_checks_spec, cluster_queue, job_set, owned_by, workload
+from insight.doctor_snapshots import QUEUE, admission_checks_spec, application, cluster_queue, owned_by, workload
 from kit.builders.kueue import make_admission_check
 
 UNSUPPORTED_REQUESTS = (
     ill(
         "framework-unsupported",
-        "JobSets with a queue",
-        job_set("b", {QUEUE: "lq"}),
-        job_set("a", {QUEUE: "lq"}),
+        "SparkApplications with a queue",
+        application("b", {QUEUE: "lq"}),
+        application("a", {QUEUE: "lq"}),
         about="Namespace default",
-        problem="2 JobSets reference a queue: a, b; JobSet is not supported by this version of Kohort yet: no Workload",
-        fix="use Kueue to manage this namespace, or remove the queue name from each JobSet",
+        problem="2 SparkApplications reference a queue: a, b; SparkApplication is not supported by this version of "
+        "Kohort yet: no Workload",
+        fix="use Kueue to manage this namespace, or remove the queue name from each SparkApplication",
     ),
-    well("framework-unsupported", "a JobSet without a queue", job_set()),
+    well("framework-unsupported", "a SparkApplication without a queue", application()),
     well(
         "framework-unsupported",
-        "a JobSet that Kueue has made a Workload of",
-        job_set("sweep", {QUEUE: "lq"}),
-        workload(metadata=owned_by("JobSet", "sweep")),
+        "a SparkApplication that Kueue has made a Workload of",
+        application("sweep", {QUEUE: "lq"}),
+        workload(metadata=owned_by("SparkApplication", "sweep")),
     ),
     well(
         "framework-unsupported",
-        "a JobSet that is part of another job",
-        job_set("sweep", {QUEUE: "lq"}, ownerReferences=[{"kind": "TrainJob", "uid": "u", "controller": True}]),
+        "a SparkApplication that is part of another job",
+        application("sweep", {QUEUE: "lq"}, ownerReferences=[{"kind": "TrainJob", "uid": "u", "controller": True}]),
     ),
     ill(
         "check-without-controller",

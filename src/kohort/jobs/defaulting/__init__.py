@@ -12,7 +12,7 @@ from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.job_context import JobContext, set_label, should_manage
 from kohort.jobs.defaulting.local_queue import default_queue, queue_from_annotation
 from kohort.jobs.keys import MANAGED_LABEL, MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
-from kohort.jobs.objects import annotations, controller_owner, labels, queue_name, requests_slices
+from kohort.jobs.objects import annotations, controller_owner, labels, queue_name, requests_slices, set_value, value_at
 from kohort.jobs.ownership import FORGED_CONTROLLER, without_controller
 
 DEFAULT_PRIORITY_CLASS = "default"
@@ -92,9 +92,5 @@ def _default_managed_by(job: JsonObject, managed_by: ManagedBy | None, context: 
     """JOB-70."""
     if managed_by is None or not context.gates.enabled(Gate.MultiKueue) or not queue_name(job):
         return
-    *steps, last = managed_by.path
-    place = job
-    for step in steps:
-        place = place.setdefault(step, {})
-    if place.get(last) in (None, "", managed_by.native) and context.dispatches(queue_name(job)):
-        place[last] = MULTIKUEUE_CONTROLLER
+    if value_at(job, managed_by.path) in (None, "", managed_by.native) and context.dispatches(queue_name(job)):
+        set_value(job, managed_by.path, MULTIKUEUE_CONTROLLER)

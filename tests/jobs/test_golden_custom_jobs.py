@@ -1,0 +1,228 @@
+"""Custom job kinds as the real Kueue queued, started, stopped, defaulted and validated them (GS-22 to GS-30)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from jobs.golden_jobs import cases, configuration_of, events_of, harness_of, without_empty
+from jobs.pass_harness import PassHarness, PassResult
+from kohort.api.codec import from_json, to_json
+from kohort.api.fields import FieldError
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
+from kohort.engine.lifecycle.conditions import ADMITTED, QUOTA_RESERVED, condition_true, with_condition_set, with_status
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
+from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.defaulting import default_job
+from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.frameworks.jobset import JobSetFramework
+from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
+from kohort.jobs.names import workload_name
+from kohort.jobs.objects import value_at
+from kohort.jobs.scope import selects_namespace
+from kohort.jobs.validation import validate_job
+from kohort.jobs.workload_builder import stored
+
+Json = Any
+
+RECORDED: tuple[tuple[str, Framework], ...] = (("jobset", JobSetFramework()),)
+"""The frameworks, and the files of their cases."""
+
+
+@dataclass(frozen=True)
+class RecordedJob:
+    """A recorded case of one framework."""
+
+    framework: Framework
+    case: Json
+
+    @property
+    def key(self) -> JobKey:
+        return JobKey("ns", self.case["object"]["metadata"]["name"])
+
+    def staged(self) -> PassHarness:
+        stage = harness_of(self.case, self.framework)
+        stage.put(self.case["defaulted"])
+        return stage
+
+    async def reconcile(self, stage: PassHarness) -> PassResult:
+        return await stage.reconcile(self.framework, self.key)
+
+    async def started(self) -> tuple[PassHarness, PassResult]:
+        stage = self.staged()
+        await self.reconcile(stage)
+        workload = the_workload(stage)
+        admission = from_json(self.case["admission"], Admission)
+        admitted = with_status(workload, replace(workload.status, admission=admission))
+        for each in (QUOTA_RESERVED, ADMITTED):
+            admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
+        stage.put_workload(admitted)
+        return stage, await self.reconcile(stage)
+
+    def object(self, stage: PassHarness) -> Json:
+        found = dict(stage.objects[self.framework.resource.kind, ObjectKey(*self.key[:2])])
+        found["metadata"] = {name: value for name, value in found["metadata"].items() if name != "resourceVersion"}
+        return without_empty(found)
+
+    def job_writes(self, seen: PassResult) -> list[str]:
+        return [subresource for _, kind, subresource, _ in seen.writes if kind == self.framework.resource.kind]
+
+    def recorded_writes(self, step: str) -> list[str]:
+        """Writes of the job, without the empty patches that JOB-54 forbids."""
+        kind = self.framework.resource.kind
+        return [
+            each.get("subresource", "") for each in self.case[step]["writes"] if each["kind"] == kind and each["patch"]
+        ]
+
+    def context(self, *, is_new: bool = True) -> JobContext:
+        """The context of a webhook request."""
+        extra = self.case.get("extraObjects") or ()
+        names = {(obj["kind"], obj["metadata"]["name"]) for obj in extra}
+        controllers = {obj["spec"]["controllerName"] for obj in extra if obj["kind"] == "AdmissionCheck"}
+        return JobContext(
+            reads=harness_of(self.case, self.framework),
+            is_new=is_new,
+            in_scope=selects_namespace(configuration_of(self.case), {}),
+            has_default_queue=("LocalQueue", "default") in names,
+            has_default_priority_class=("WorkloadPriorityClass", "default") in names,
+            dispatches=lambda queue: queue == "qm" and MULTIKUEUE_CONTROLLER in controllers,
+        )
+
+
+ALL = [RecordedJob(framework, case) for file, framework in RECORDED for case in cases(file)]
+ACCEPTED = [each for each in ALL if "rejected" not in each.case]
+QUEUED = [each for each in ACCEPTED if "workload" in each.case]
+STOPPED = [each for each in QUEUED if "stopped" in each.case]
+WITH_STATUSES = [each for each in ACCEPTED if "statuses" in each.case]
+CREATES = [(each, made) for each in ACCEPTED for made in each.case.get("validateCreate", ())]
+UPDATES = [(each, made) for each in ACCEPTED for made in each.case.get("validateUpdate", ())]
+
+
+def named(value: Any) -> str:
+    return f"{value.framework.resource.kind} {value.case['name']}" if isinstance(value, RecordedJob) else value["name"]
+
+
+def the_workload(stage: PassHarness) -> Workload:
+    (workload,) = stage.workloads.values()
+    return workload
+
+
+def conditions(status: Json) -> Json:
+    members = ("type", "status", "reason", "message")
+    return sorted(tuple(each[member] for member in members) for each in status["conditions"])
+
+
+def compare_errors(errors: list[FieldError], recorded: Json) -> None:
+    assert (not errors) == recorded["allowed"], errors
+    if errors:
+        first = recorded["message"].lstrip("[").partition(": ")[0]
+        assert first == str(errors[0].path), errors
+
+
+@pytest.mark.parametrize("job", ACCEPTED, ids=named)
+def test_pod_sets_and_their_names(job: RecordedJob) -> None:
+    stage, case = job.staged(), job.case
+    found = stored(job.framework.pod_sets(case["defaulted"], stage), stage.gates)
+    shown = [{"name": each.name, "count": each.count, **to_json(each)} for each in found]
+    assert without_empty(shown) == without_empty(case["podSets"])
+    metadata = case["defaulted"]["metadata"]
+    name = workload_name(job.framework.resource, metadata["name"], metadata["uid"], stage.gates)
+    assert name == case["workloadName"]
+
+
+@pytest.mark.parametrize("job", ACCEPTED, ids=named)
+async def test_the_first_pass_creates_the_workload(job: RecordedJob) -> None:
+    stage, recorded = job.staged(), job.case["firstReconcile"]
+    seen = await job.reconcile(stage)
+    assert seen.events == events_of(recorded)
+    assert [(verb, kind) for verb, kind, _, _ in seen.writes] == [(w["verb"], w["kind"]) for w in recorded["writes"]]
+    assert (seen.error is not None) == ("error" in recorded)
+    made = to_json(the_workload(stage))
+    made["spec"].pop("podSets")
+    for generated in ("uid", "resourceVersion", "creationTimestamp", "generation"):
+        made["metadata"].pop(generated)
+    assert without_empty({"metadata": made["metadata"], "spec": made["spec"]}) == without_empty(job.case["workload"])
+    assert await job.reconcile(stage) == PassResult()
+
+
+@pytest.mark.parametrize("job", QUEUED, ids=named)
+async def test_an_admitted_job_is_started_once(job: RecordedJob) -> None:
+    stage, seen = await job.started()
+    assert seen.events == events_of(job.case["start"])
+    assert job.job_writes(seen) == job.recorded_writes("start")
+    assert job.object(stage) == without_empty(job.case["started"])
+    assert job.case["steadyWrites"] == []
+    assert await job.reconcile(stage) == PassResult()
+
+
+@pytest.mark.parametrize("job", STOPPED, ids=named)
+async def test_an_evicted_job_is_stopped_and_restored(job: RecordedJob) -> None:
+    stage, _ = await job.started()
+    stage.put_workload(
+        evict(the_workload(stage), EvictionCause("Preempted", "Preempted to accommodate x"), stage.now).workload
+    )
+    seen = await job.reconcile(stage)
+    assert seen.events == events_of(job.case["stop"])
+    assert job.job_writes(seen) == job.recorded_writes("stop")
+    assert job.object(stage) == without_empty(job.case["stopped"])
+    assert conditions(to_json(the_workload(stage).status)) == conditions(job.case["workloadStatusAfterStop"])
+    assert await job.reconcile(stage) == PassResult()
+
+
+@pytest.mark.parametrize("job", WITH_STATUSES, ids=named)
+def test_the_status_of_a_job(job: RecordedJob) -> None:
+    stage, framework = job.staged(), job.framework
+    for recorded in job.case["statuses"]:
+        obj = merge(job.case["defaulted"], {"status": recorded["status"]})
+        ended = framework.finished(obj)
+        assert (ended is not None) == recorded["finished"]["finished"]
+        if ended is not None:
+            expected = recorded["finished"]
+            assert (ended.success, ended.message) == (expected["success"], expected["message"])
+        assert framework.is_active(obj) == recorded["active"]
+        assert framework.is_suspended(obj) == recorded["suspended"]
+        assert framework.pods_ready(obj, stage) == recorded["podsReady"]
+        reclaimable = {each["name"]: each["count"] for each in recorded["reclaimable"]}
+        assert (framework.reclaimable(obj) or {}) == reclaimable
+
+
+@pytest.mark.parametrize("job", ACCEPTED, ids=named)
+def test_the_pods_and_the_controller_of_a_job(job: RecordedJob) -> None:
+    assert job.framework.pod_selector(job.case["object"]) == job.case["podLabelSelector"]
+    if "managedBy" in job.case:
+        assert job.framework.managed_by is not None
+        assert value_at(job.case["defaulted"], job.framework.managed_by.path) == job.case["managedBy"]
+
+
+@pytest.mark.parametrize("job", ACCEPTED, ids=named)
+def test_a_new_job_is_defaulted(job: RecordedJob) -> None:
+    defaulted, warnings = default_job(job.framework, job.case["object"], job.context())
+    # The recording decodes the object as its Go type, which adds the zero values of its status.
+    expected = {name: value for name, value in job.case["defaulted"].items() if name != "status"}
+    assert without_empty(defaulted) == without_empty(expected)
+    assert warnings == []
+    assert default_job(job.framework, defaulted, job.context()) == (defaulted, [])
+
+
+@pytest.mark.parametrize("job", [each for each in ALL if "rejected" in each.case], ids=named)
+def test_an_invalid_job_is_rejected_with_its_field(job: RecordedJob) -> None:
+    errors, _ = validate_job(job.framework, job.case["object"], None, job.context())
+    compare_errors(errors, {"allowed": False, "message": job.case["rejected"]})
+
+
+@pytest.mark.parametrize(("job", "recorded"), CREATES, ids=named)
+def test_validation_of_a_new_job(job: RecordedJob, recorded: Json) -> None:
+    errors, _ = validate_job(job.framework, merge(job.case["object"], recorded["patch"]), None, job.context())
+    compare_errors(errors, recorded)
+
+
+@pytest.mark.parametrize(("job", "recorded"), UPDATES, ids=named)
+def test_validation_of_a_change(job: RecordedJob, recorded: Json) -> None:
+    old = merge(job.case["defaulted"], recorded.get("oldPatch", {}))
+    new = merge(old, recorded["patch"])
+    errors, _ = validate_job(job.framework, new, old, job.context(is_new=False))
+    compare_errors(errors, recorded)
