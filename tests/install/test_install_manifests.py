@@ -9,6 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from jobs.simulations import SIMULATION
 from kohort.api.config.loading import default_configuration, load_configuration
 from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.gates import COMPAT
@@ -294,3 +295,35 @@ def test_a_source_that_is_no_range_of_addresses_is_refused() -> None:
 def test_the_manager_is_critical_for_its_cluster() -> None:
     deployment = next(each for each in manifests(Options()) if each["kind"] == "Deployment")
     assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "system-cluster-critical"
+
+
+# Declared frameworks
+
+
+def declared(*arguments: str) -> Json:
+    done = CliRunner().invoke(cli, ["install", "-o", "json", *arguments])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.output)["items"]
+
+
+def test_a_declared_framework_reaches_the_manager_with_its_roles_and_webhooks(tmp_path: Path) -> None:
+    file = tmp_path / "simulation.yaml"
+    file.write_text(SIMULATION)
+    found = declared("--framework", str(file))
+    assert named(found, "ConfigMap")["data"]["simulation.yaml"] == SIMULATION
+    template = named(found, "Deployment")["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    assert "--framework=/config/simulation.yaml" in container["args"]
+    hooks = {hook["name"] for each in found for hook in each.get("webhooks", ())}
+    assert {"msimulation.kb.io", "vsimulation.kb.io"} <= hooks
+    rules = named(found, "ClusterRole", "kueue-manager-role")["rules"]
+    assert any(rule["resources"] == ["simulations"] and "patch" in rule["verbs"] for rule in rules)
+    assert named(found, "ClusterRole", "kueue-simulation-viewer-role")
+    file.write_text(SIMULATION.replace("default_count: 1", "default_count: 2"))
+    changed = named(declared("--framework", str(file)), "Deployment")["spec"]["template"]
+    assert changed["metadata"] != template["metadata"], "so that the manager restarts with the new declaration"
+
+
+def test_a_file_that_declares_nothing_is_reported_with_its_name() -> None:
+    with pytest.raises(OptionsError, match=r"--framework simulation\.yaml: not a declaration"):
+        _ = Options(declarations={"simulation.yaml": "kind: Simulation"}).frameworks

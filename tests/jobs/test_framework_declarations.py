@@ -1,7 +1,7 @@
 """What a framework declares reaches the installation, the registry and the documentation (JOB-92)."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from msgspec.structs import replace
@@ -12,12 +12,16 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.pods import Pod
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.install.manifests import manifests
-from kohort.install.options import Options, default_document, default_integrations
+from kohort.install.options import default_integrations
+from kohort.install.permissions import manager_permissions
+from kohort.install.roles import user_roles
 from kohort.jobs.builtin import built_in_frameworks, known_frameworks
-from kohort.jobs.contract import Framework, UserRoles, WatchedKind
+from kohort.jobs.contract import UserRoles, WatchedKind
 from kohort.jobs.reference import page, readme_table
 from kohort.jobs.registry import RegistryError, registry_of
+from kohort.webhooks.jobs import framework_registrations
+
+Json = Any
 
 ROOT = Path(__file__).parents[2]
 DECLARED = type(simulation_framework())
@@ -29,28 +33,18 @@ class GatedFramework(DECLARED):  # type: ignore[valid-type, misc]
     watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(Pod.resource, lambda _obj, _reads: ()),)
 
 
-def options(framework: Framework, *, enabled: bool) -> Options:
-    integrations = {"frameworks": [framework.name]}
-    gates = {Gate.SparkApplicationIntegration.name: enabled}
-    document = {**default_document(), "integrations": integrations, "featureGates": gates}
-    return Options(document=document, frameworks=(*built_in_frameworks(), framework))
-
-
-def rules(installed: Options, role: str) -> set[tuple[str, str]]:
-    (found,) = (each for each in manifests(installed) if each["metadata"]["name"] == role and "rules" in each)
-    return {(resource, verb) for rule in found["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
-
-
-def webhook_names(installed: Options) -> set[str]:
-    return {hook["name"] for each in manifests(installed) for hook in each.get("webhooks", ())}
+def rules(roles: list[Json]) -> set[tuple[str, str]]:
+    found = [rule for role in roles for rule in role.get("rules", ())]
+    return {(resource, verb) for rule in found for resource in rule.get("resources", ()) for verb in rule["verbs"]}
 
 
 def test_the_installation_grants_what_a_framework_declares() -> None:
-    installed = options(GatedFramework(), enabled=True)
-    granted = rules(installed, "kueue-manager-role")
+    framework = GatedFramework()
+    granted = rules([{"rules": [each.rule() for each in manager_permissions([framework])]}])
     assert {("simulations", "patch"), ("simulations/finalizers", "update"), ("simulations", "watch")} <= granted
-    assert {"msimulation.kb.io", "vsimulation.kb.io"} <= webhook_names(installed)
-    assert ("simulations", "create") in rules(installed, "kueue-simulation-editor-role")
+    assert {each.name for each in framework_registrations([framework])} == {"msimulation.kb.io", "vsimulation.kb.io"}
+    editors = [each for each in user_roles([framework]) if each["metadata"]["name"] == "kueue-simulation-editor-role"]
+    assert ("simulations", "create") in rules(editors)
 
 
 def test_watched_kinds_are_readable() -> None:
@@ -59,8 +53,8 @@ def test_watched_kinds_are_readable() -> None:
 
 
 def test_a_role_that_is_not_for_batch_users_lacks_their_label() -> None:
-    installed = manifests(options(GatedFramework(), enabled=True))
-    (viewer,) = (each for each in installed if each["metadata"]["name"] == "kueue-simulation-viewer-role")
+    roles = {each["metadata"]["name"]: each for each in user_roles([GatedFramework()])}
+    viewer = roles["kueue-simulation-viewer-role"]
     assert "rbac.kueue.x-k8s.io/batch-user" not in viewer["metadata"]["labels"]
 
 

@@ -1,5 +1,6 @@
 """`kohort install`: installation manifests as YAML or JSON, or a Helm chart."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from kohort.api.fields import ROOT
 from kohort.api.gates import COMPAT, parse_flag
 from kohort.api.unsupported import configuration_notices
 from kohort.cli.crds import FORMATS
+from kohort.cli.options import framework_option
 from kohort.install.chart import chart_files
 from kohort.install.manifests import manifests
 from kohort.install.options import (
@@ -21,6 +23,7 @@ from kohort.install.options import (
     parse_issuer,
     peers,
 )
+from kohort.install.workload import CONFIG_FILE
 
 EXAMPLES = """\b
 Examples:
@@ -29,6 +32,7 @@ Examples:
   kohort install --config controller_manager_config.yaml --service-monitor
   kohort install --cert-manager --issuer company-ca/ClusterIssuer
   kohort install --only-v1beta2
+  kohort install --framework simulation.yaml
   kohort install --chart charts/kohort
 """
 _USUAL = Options()
@@ -78,6 +82,7 @@ _GATES = ROOT / "--feature-gates"
     metavar="CIDR",
     help="Addresses that may access metrics (default: any); repeatable.",
 )
+@framework_option
 @click.option(
     "-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Output format."
 )
@@ -102,6 +107,7 @@ def install(
     priority_class: str,
     api_server_cidrs: tuple[str, ...],
     metrics_cidrs: tuple[str, ...],
+    framework_files: tuple[Path, ...],
     output: str,
     chart: Path | None,
 ) -> None:
@@ -127,10 +133,21 @@ def install(
         priority_class=priority_class,
         api_servers=peers(api_server_cidrs, "--api-server-cidr"),
         scrapers=peers(metrics_cidrs, "--metrics-cidr"),
+        declarations=_declarations(framework_files),
     )
     click.echo(FORMATS[output](manifests(options)), nl=False)
     for notice in configuration_notices(document):
         click.echo(f"warning: {notice}", err=True)
+
+
+def _declarations(files: Sequence[Path]) -> dict[str, str]:
+    """The declared frameworks by file name; raises OptionsError."""
+    found: dict[str, str] = {}
+    for file in files:
+        if file.name in (*found, CONFIG_FILE):
+            raise OptionsError(f"--framework {file}: another file has this name: rename it")
+        found[file.name] = file.read_text(encoding="utf-8")
+    return found
 
 
 def _document(config: Path | None) -> Json:

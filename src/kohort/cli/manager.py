@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,11 +17,12 @@ from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
-from kohort.cli.options import LONG_RUNNING_ATTEMPTS, kubeconfig_options, running_client
+from kohort.cli.options import LONG_RUNNING_ATTEMPTS, framework_option, kubeconfig_options, running_client
 from kohort.cli.signals import stop_on_signals
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import freeze_startup_objects, tune_allocator
-from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks
+from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks, with_declared
+from kohort.jobs.contract import Framework
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
@@ -152,6 +154,7 @@ class ManagerArguments:
     type=click.UNPROCESSED,
     help="Wait for missing CRDs.",
 )
+@framework_option
 @click.option(
     "--log-format",
     type=click.Choice([each.value for each in LogFormat]),
@@ -175,6 +178,7 @@ def manager(
     webhook_client_ca_file: Path | None,
     visibility_bind_address: str,
     when_missing: WhenMissing | None,
+    framework_files: tuple[Path, ...],
     log_format: str | None,
     verbosity: int,
 ) -> None:
@@ -183,14 +187,19 @@ def manager(
     Flags override the Configuration file.
     """
     configure_logging(LogFormat(log_format) if log_format else _default_format(), verbosity)
-    loaded = load_configuration(config, _parsing_context(namespace, feature_gates, compat or ""))
+    frameworks = all_frameworks(framework_files)
+    loaded = load_configuration(config, _parsing_context(frameworks, namespace, feature_gates, compat or ""))
     for warning in loaded.warnings:
         log.warning("%s: %s", config, warning)
     overrides = Overrides(
         leader_elect, metrics_bind_address, health_probe_bind_address, webhook_port, visibility_bind_address
     )
     options = ManagerOptions(
-        webhook_url, metrics, when_missing or WhenMissing.FAIL, webhook_client_ca=webhook_client_ca_file
+        webhook_url,
+        metrics,
+        when_missing or WhenMissing.FAIL,
+        webhook_client_ca=webhook_client_ca_file,
+        frameworks=frameworks,
     )
     settings = _settings(loaded, overrides, namespace, options)
     tune_allocator()
@@ -205,14 +214,13 @@ def _default_format() -> LogFormat:
     return LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
 
 
-def _parsing_context(namespace: str, gates: str, compat: str) -> ParsingContext:
+def _parsing_context(frameworks: Sequence[Framework], namespace: str, gates: str, compat: str) -> ParsingContext:
     home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
-    ours = all_frameworks()
-    return ParsingContext(home, known_frameworks(ours), gates, framework_names(ours), compat)
+    return ParsingContext(home, known_frameworks(frameworks), gates, framework_names(frameworks), compat)
 
 
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:
-    configuration = overrides.applied(loaded.config)
+    configuration = with_declared(overrides.applied(loaded.config), options.frameworks)
     if namespace and configuration.namespace != namespace:
         raise click.UsageError(
             f"--namespace {namespace} conflicts with namespace {configuration.namespace} of the Configuration: omit one"

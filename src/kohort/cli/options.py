@@ -89,6 +89,17 @@ def with_options(
     return command
 
 
+framework_option = click.option(
+    "--framework",
+    "framework_files",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="YAML file that declares a job framework to enable; repeatable.",
+)
+"""Job frameworks as data."""
+
+
 def kubeconfig_options(command: CommandFunction[R]) -> CommandFunction[R]:
     """--kubeconfig and --context."""
     options = (

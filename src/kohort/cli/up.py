@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
-from kohort.cli.options import simulated_pod_options
+from kohort.cli.options import framework_option, simulated_pod_options
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
 from kohort.local.directories import DEFAULT_NAME as DEFAULT_CLUSTER
 from kohort.local.directories import ClusterDirectory, cluster_directory
@@ -59,6 +59,8 @@ class UpArguments:
     uses_context: bool
     """Whether a merged context becomes the current one."""
     config: Path | None
+    frameworks: tuple[Path, ...]
+    """Files that declare job frameworks."""
     has_manager: bool
     has_starter: bool
     nodes: str | None
@@ -90,7 +92,7 @@ class UpArguments:
             make_nodes=node_arguments.make,
             runtime=self.runtime,
             pods=self.pods,
-            queues=QueueSpec(self.config, self.has_starter) if self.has_manager else None,
+            queues=QueueSpec(self.config, self.has_starter, self.frameworks) if self.has_manager else None,
             kubeconfig=self.kubeconfig,
             merge=KubeconfigMerge(kubectl_files(), self.uses_context) if self.is_merged else None,
             context=self.context,
@@ -111,6 +113,7 @@ class UpArguments:
 @click.option(
     "--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue Configuration file for the manager."
 )
+@framework_option
 @click.option("--no-manager", is_flag=True, help="Do not run the manager.")
 @click.option(
     "--data",
@@ -176,6 +179,7 @@ def up(
     merge_kubeconfig: bool,
     no_use_context: bool,
     config: Path | None,
+    framework_files: tuple[Path, ...],
     no_manager: bool,
     data: Path | None,
     ephemeral: bool,
@@ -211,6 +215,7 @@ def up(
         is_merged=merge_kubeconfig,
         uses_context=not no_use_context,
         config=config,
+        frameworks=framework_files,
         has_manager=not no_manager,
         has_starter=starter,
         nodes=nodes,
@@ -249,12 +254,13 @@ def _check_conflicts(context: click.Context) -> None:
 _CONFLICTS = (
     ("ephemeral", "data"),
     ("no_manager", "config"),
+    ("no_manager", "framework_files"),
     ("no_manager", "starter"),
 )
 
 
 def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return f"--{name.removesuffix('_files').replace('_', '-')}"
 
 
 def _pods(runtime: str, *, ends: bool) -> PodsAfterStop:

@@ -1,6 +1,6 @@
 """Options of an installation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -15,9 +15,10 @@ from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.crds import Choice, WebhookService
 from kohort.api.errors import ApiError
 from kohort.api.names import check_subdomain
-from kohort.jobs.builtin import built_in_frameworks, framework_names, known_frameworks
+from kohort.jobs.builtin import built_in_frameworks, framework_names, known_frameworks, with_declared
 from kohort.jobs.contract import Framework
-from kohort.jobs.registry import FrameworkRegistry, registry_of
+from kohort.jobs.declarative import declared_framework
+from kohort.jobs.registry import FrameworkRegistry, RegistryError, registry_of
 
 PRIORITY_CLASS = "system-cluster-critical"
 """Critical, because pods and jobs that match its webhooks cannot be created while no manager runs."""
@@ -118,8 +119,8 @@ class Options:
     """NetworkPolicy peers that may reach webhooks and the visibility API; empty allows all."""
     scrapers: Json = ()
     """NetworkPolicy peers that may reach metrics; empty allows all."""
-    frameworks: Sequence[Framework] = field(default_factory=built_in_frameworks)
-    """Job frameworks that the Configuration may name."""
+    declarations: Mapping[str, str] = field(default_factory=dict)
+    """Declared job frameworks, as YAML by file name."""
 
     @property
     def installed_document(self) -> Json:
@@ -128,6 +129,11 @@ class Options:
             return self.document
         management = self.document.get("internalCertManagement") or {}
         return {**self.document, "internalCertManagement": {**management, "enable": False}}
+
+    @cached_property
+    def frameworks(self) -> list[Framework]:
+        """The job frameworks that the Configuration may name; raises OptionsError."""
+        return [*built_in_frameworks(), *(_declared(*each) for each in self.declarations.items())]
 
     @cached_property
     def parsed(self) -> ParsedConfiguration:
@@ -147,7 +153,7 @@ class Options:
     @cached_property
     def registry(self) -> FrameworkRegistry:
         """The job frameworks, as enabled by the Configuration."""
-        return registry_of(self.configuration, self.frameworks, self.parsed.gates)
+        return registry_of(with_declared(self.configuration, self.frameworks), self.frameworks, self.parsed.gates)
 
     @property
     def service(self) -> str:
@@ -158,3 +164,10 @@ class Options:
     def secret(self) -> str:
         """The Secret with the serving certificate."""
         return self.configuration.internal_cert_management.webhook_secret_name or _SECRET
+
+
+def _declared(name: str, text: str) -> Framework:
+    try:
+        return declared_framework(text)
+    except RegistryError as error:
+        raise OptionsError(f"--framework {name}: {error}") from None

@@ -1,6 +1,7 @@
 """The manager's Deployment, Configuration, Services and policies; its pods run unprivileged."""
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 
 from kohort.api.codec import Json
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
@@ -31,8 +32,9 @@ def head(api_version: str, kind: str, name: str, options: Options, component: st
 
 
 def config_map(options: Options) -> Json:
-    """The manager's Configuration."""
-    return {**head("v1", "ConfigMap", CONFIG, options), "data": {CONFIG_FILE: to_yaml(options.installed_document)}}
+    """The manager's Configuration, and declared job frameworks."""
+    files = {CONFIG_FILE: to_yaml(options.installed_document), **options.declarations}
+    return {**head("v1", "ConfigMap", CONFIG, options), "data": files}
 
 
 def certificate_secret(options: Options) -> Json:
@@ -46,9 +48,17 @@ def deployment(options: Options) -> Json:
         "replicas": options.replicas,
         "selector": {"matchLabels": SELECTED},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
-        "template": {"metadata": {"labels": labels_for("controller")}, "spec": _pod(options)},
+        "template": {"metadata": {"labels": labels_for("controller"), **_declared(options)}, "spec": _pod(options)},
     }
     return {**head("apps/v1", "Deployment", DEPLOYMENT, options), "spec": spec}
+
+
+def _declared(options: Options) -> Json:
+    """An annotation that restarts the manager when a declared job framework changes."""
+    if not options.declarations:
+        return {}
+    digest = sha256("".join(f"{name}\0{text}\0" for name, text in options.declarations.items()).encode())
+    return {"annotations": {"kohort.dev/frameworks": digest.hexdigest()[:16]}}
 
 
 def _pod(options: Options) -> Json:
@@ -76,7 +86,11 @@ def _container(options: Options) -> Json:
         "name": "manager",
         "image": options.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["manager", f"--config=/config/{CONFIG_FILE}"],
+        "args": [
+            "manager",
+            f"--config=/config/{CONFIG_FILE}",
+            *(f"--framework=/config/{name}" for name in options.declarations),
+        ],
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports(options)],
         "livenessProbe": {**_probe("healthz"), "initialDelaySeconds": 15, "periodSeconds": 20},
         "readinessProbe": {**_probe("readyz"), "initialDelaySeconds": 2, "periodSeconds": 5},

@@ -1,9 +1,14 @@
 """The frameworks of a process: built-in ones, and plugins of installed packages."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
+from kohort.api.config.v1beta2 import Configuration
 from kohort.jobs.contract import Framework
+from kohort.jobs.declarative import DeclaredFramework, load_framework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -27,9 +32,17 @@ def built_in_frameworks() -> list[Framework]:
     ]
 
 
-def all_frameworks() -> list[Framework]:
-    """Built-in frameworks, then plugins (JOB-92, JOB-234)."""
-    return [*built_in_frameworks(), *plugins()]
+def all_frameworks(declarations: Iterable[Path] = ()) -> list[Framework]:
+    """Built-in frameworks, plugins, and those that YAML files declare; raises RegistryError (JOB-92, JOB-234)."""
+    return [*built_in_frameworks(), *plugins(), *map(load_framework, declarations)]
+
+
+def with_declared(configuration: Configuration, frameworks: Iterable[Framework]) -> Configuration:
+    """The Configuration with declared frameworks enabled: who passes a file wants its kind to be queued."""
+    integrations = configuration.integrations
+    names = (*integrations.frameworks, *(each.name for each in frameworks if isinstance(each, DeclaredFramework)))
+    changed = replace(integrations, frameworks=tuple(dict.fromkeys(names)))
+    return replace(configuration, integrations=changed)
 
 
 def known_frameworks(frameworks: Iterable[Framework]) -> Mapping[str, KnownFramework]:

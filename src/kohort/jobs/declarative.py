@@ -1,175 +1,164 @@
-"""Declarative frameworks (JOB-231): paths of the suspend field, of templates and of status fields.
+"""Declarative frameworks (JOB-231): adapters of job kinds as YAML, for kinds with a suspend field and templates inside.
 
-Paths are dotted; missing values count as absent. A plugin provides `declared_framework(text)` for its YAML.
+A plugin provides `declared_framework(text)` for its YAML; `--framework FILE` adds one to a manager.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar
 
 import msgspec
 
 from kohort.api.codec import JsonObject
+from kohort.api.names import check_label, check_subdomain
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, Finish, ManagedBy
+from kohort.jobs.declarations import (
+    Comparison,
+    Declaration,
+    EndDeclaration,
+    PodSetDeclaration,
+    amount_of,
+    items_at,
+    split_path,
+)
 from kohort.jobs.objects import value_at
 from kohort.jobs.registry import RegistryError
 from kohort.jobs.templated import PodTemplatePlace, TemplatedFramework
 from kohort.jobs.topology import IndexLabels
 
+ALL_PODS = "podsets"
+"""Value of a comparison that stands for the number of all pods."""
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
-
-
-class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a declaration, with fields in snake case."""
-
-
-class PodSetDeclaration(_Data, frozen=True, kw_only=True):
-    """One pod set, or one for each item of a list."""
-
-    template: str
-    """Path of the template, relative to the item if there is a list."""
-    name: str = ""
-    name_path: str = ""
-    """Path of an item's name."""
-    count: str | int = 1
-    """A number or its path."""
-    default_count: int = 1
-    foreach: str = ""
-    """Path of the list, ending in `[*]`."""
-
-
-class EndDeclaration(_Data, frozen=True, kw_only=True):
-    """One way for a job to finish."""
-
-    condition: str
-    """Type of the condition that is True then."""
-    success: bool
-    message_path: str = ""
-    """Member of the condition with the message."""
-
-
-class Comparison(_Data, frozen=True, kw_only=True):
-    """A status field, and the value to which it is compared."""
-
-    path: str
-    op: Literal[">", ">=", "<", "<=", "==", "!="]
-    value: int | str
-    """A number, a string, or `podsets` for the number of all pods."""
-
-
-class ManagedByDeclaration(_Data, frozen=True, kw_only=True):
-    """The field that names the controller of a job."""
-
-    path: str
-    native: str
-
-
-class TopologyDeclaration(_Data, frozen=True, kw_only=True):
-    """Labels of pods with their index in the pod set."""
-
-    pod_index_label: str
-
-
-class Declaration(_Data, frozen=True, kw_only=True):
-    """A declarative framework."""
-
-    name: str
-    gvk: str
-    """`group/version/Kind`."""
-    plural: str = ""
-    """Name of the resource (default: the kind in lower case with an `s`)."""
-    suspend: str
-    """Path of the suspend field; absent means False."""
-    podsets: tuple[PodSetDeclaration, ...]
-    finished: tuple[EndDeclaration, ...] = ()
-    active: Comparison | None = None
-    ready: Comparison | None = None
-    priority_class: str = ""
-    managed_by: ManagedByDeclaration | None = None
-    tas: TopologyDeclaration | None = None
 
 
 class DeclaredFramework(TemplatedFramework):
     """A framework defined by a declaration; created by `declared_framework`."""
 
-    _declared: ClassVar[Declaration]
+    declaration: ClassVar[Declaration]
 
     def places(self, obj: JsonObject) -> list[PodTemplatePlace]:
         """The templates at their paths."""
-        return [_place(each, item) for each in self._declared.podsets for item in _items(obj, each)]
+        return [place for each in self.declaration.podsets for place in _places(each, obj)]
 
     def finished(self, obj: JsonObject) -> Finish | None:
-        """The first end whose condition is True."""
-        true = {
-            each.get("type"): each
-            for each in value_at(obj, ("status", "conditions")) or ()
-            if each.get("status") == "True"
-        }
-        for end in self._declared.finished:
-            if end.condition in true:
-                message = value_at(true[end.condition], _path(end.message_path)) if end.message_path else ""
-                return Finish(end.success, str(message or ""))
-        return None
+        """The first end that the status shows."""
+        return next((found for end in self.declaration.finished if (found := _finish(obj, end)) is not None), None)
 
     def is_active(self, obj: JsonObject) -> bool:
         """The declared comparison; without one a job is never active."""
-        return self._holds(self._declared.active, obj)
+        return self._holds(self.declaration.active, obj)
 
     def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """The declared comparison."""
-        return self._holds(self._declared.ready, obj)
+        return self._holds(self.declaration.ready, obj)
 
     def priority_class(self, obj: JsonObject) -> str | None:
         """The value at the declared path, final even if empty; without a path that of the first template."""
-        path = self._declared.priority_class
-        return str(value_at(obj, _path(path)) or "") if path else None
+        path = self.declaration.priority_class
+        return str(value_at(obj, split_path(path)) or "") if path else None
 
     def _holds(self, comparison: Comparison | None, obj: JsonObject) -> bool:
         if comparison is None:
             return False
-        wanted: Any = comparison.value
-        if wanted == "podsets":
+        if comparison.condition:
+            return _true_condition(obj, comparison.condition) is not None
+        compare, wanted = _COMPARISONS[comparison.op], comparison.value
+        if wanted == ALL_PODS:
             wanted = sum(each.count for each in self.places(obj))
-        found = value_at(obj, _path(comparison.path))
-        if found is None:
-            found = "" if isinstance(wanted, str) else 0
-        return type(found) is type(wanted) and _COMPARISONS[comparison.op](found, wanted)
+        if isinstance(wanted, str):
+            path = comparison.path if isinstance(comparison.path, str) else ""
+            return compare(str(value_at(obj, split_path(path)) or ""), wanted)
+        return compare(amount_of(obj, comparison.path) or 0, amount_of(obj, wanted) or 0)
 
 
-def _place(declared: PodSetDeclaration, item: Any) -> PodTemplatePlace:
-    """One pod set of an object: its name, its count and the place of its template."""
-    name = declared.name or value_at(item, _path(declared.name_path))
-    count = value_at(item, _path(declared.count)) if isinstance(declared.count, str) else declared.count
-    number = declared.default_count if count is None else int(count)
-    return PodTemplatePlace(str(name or "").lower(), number, item, _path(declared.template))
+def _places(declared: PodSetDeclaration, obj: JsonObject) -> Iterator[PodTemplatePlace]:
+    """The pod sets of one declaration, in order."""
+    for key, item in _items(declared, obj):
+        count = amount_of(item, declared.count)
+        groups = declared.sub_group_count
+        name = declared.name or value_at(item, split_path(declared.name_path)) or key
+        yield PodTemplatePlace(
+            str(name).lower(),
+            declared.default_count if count is None else count,
+            item,
+            split_path(declared.template),
+            amount_of(item, groups) if groups is not None else None,
+        )
 
 
-def _path(text: str) -> tuple[str, ...]:
-    return tuple(text.split("."))
+def _items(declared: PodSetDeclaration, obj: JsonObject) -> Iterable[tuple[str, JsonObject]]:
+    if declared.foreach:
+        return items_at(obj, declared.foreach)
+    part = value_at(obj, split_path(declared.at)) if declared.at else obj
+    return [] if part is None else [("", part)]
+
+
+def _finish(obj: JsonObject, end: EndDeclaration) -> Finish | None:
+    if end.condition:
+        found = _true_condition(obj, end.condition)
+    else:
+        found = obj if str(value_at(obj, split_path(end.path)) or "") in end.values else None
+    if found is None:
+        return None
+    message = value_at(found, split_path(end.message_path)) if end.message_path else ""
+    return Finish(end.success, str(message or ""))
+
+
+def _true_condition(obj: JsonObject, type_: str) -> JsonObject | None:
+    conditions = value_at(obj, ("status", "conditions")) or ()
+    return next((each for each in conditions if each.get("type") == type_ and each.get("status") == "True"), None)
+
+
+def load_framework(file: Path) -> DeclaredFramework:
+    """The framework that a YAML file declares; raises RegistryError."""
+    try:
+        return declared_framework(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, RegistryError) as error:
+        raise RegistryError(f"{file}: {error}") from None
 
 
 def declared_framework(text: str) -> DeclaredFramework:
     """The framework that a YAML text declares; raises RegistryError (JOB-231, JOB-232)."""
     try:
         declared = msgspec.yaml.decode(text, type=Declaration)
-        group, version, kind = declared.gvk.split("/")
+        resource = _resource(declared)
+        _check(declared)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise RegistryError(f"not a declaration of a framework: {error}") from None
-    managed_by = declared.managed_by
+        why = " ".join(str(error).split())
+        raise RegistryError(f"not a declaration of a framework: {why}") from None
+    managed_by, labels = declared.managed_by, declared.tas
     facts = {
         "name": declared.name,
-        "resource": Resource(group, version, kind, declared.plural or f"{kind.lower()}s", namespaced=True),
-        "managed_by": ManagedBy(tuple(managed_by.path.split(".")), managed_by.native) if managed_by else None,
-        "index_labels": IndexLabels(declared.tas.pod_index_label) if declared.tas else None,
-        "suspend_path": _path(declared.suspend),
-        "_declared": declared,
+        "resource": resource,
+        "managed_by": ManagedBy(split_path(managed_by.path), managed_by.native) if managed_by else None,
+        "index_labels": IndexLabels(labels.pod_index_label, labels.sub_group_index_label) if labels else None,
+        "suspend_path": split_path(declared.suspend),
+        "supports_prebuilt": declared.prebuilt,
+        "declaration": declared,
     }
-    made: type[DeclaredFramework] = type(kind, (DeclaredFramework,), facts)
+    made: type[DeclaredFramework] = type(resource.kind, (DeclaredFramework,), facts)
     return made()
 
 
-def _items(obj: JsonObject, declared: PodSetDeclaration) -> list[Any]:
-    if not declared.foreach:
-        return [obj]
-    return list(value_at(obj, _path(declared.foreach.removesuffix("[*]"))) or ())
+def _resource(declared: Declaration) -> Resource:
+    group, version, kind = declared.gvk.split("/")
+    if check_subdomain(group) or check_label(version) or not kind.isalnum():
+        raise ValueError(f"gvk: {declared.gvk!r} must be group/version/Kind")
+    return Resource(group, version, kind, declared.plural or f"{kind.lower()}s", namespaced=True)
+
+
+def _check(declared: Declaration) -> None:
+    """Raise ValueError for the first part that means nothing."""
+    for index, pod_set in enumerate(declared.podsets):
+        if not (pod_set.name or pod_set.name_path or pod_set.foreach):
+            raise ValueError(f"podsets[{index}]: name or name_path is required")
+        if pod_set.at and pod_set.foreach:
+            raise ValueError(f"podsets[{index}]: at and foreach are mutually exclusive")
+    for index, end in enumerate(declared.finished):
+        if bool(end.condition) == bool(end.path and end.values):
+            raise ValueError(f"finished[{index}]: either condition, or path with equals is required")
+    for name, comparison in (("active", declared.active), ("ready", declared.ready)):
+        if comparison is not None and bool(comparison.condition) == bool(comparison.path):
+            raise ValueError(f"{name}: either condition or path is required")

@@ -152,10 +152,12 @@ class JobReconciler(KindReconciler):
 
     def _malformed(self, obj: JsonObject | None, error: Exception) -> PassPlan:
         """The plan for an object with fields of other types, which only a user can change; raises other errors."""
+        problem = error if isinstance(error, DecodeError) else None
         try:
             check_shape(self._framework, encode(obj))
-        except DecodeError as problem:
-            why = truncate_note(f"cannot be queued: {problem}")
-            recorded = record_event(obj or {}, INVALID_JOB, why, "Warning")
-            return PassPlan((recorded,), UnretryableError(why))
-        raise error
+        except DecodeError as found:
+            problem = found
+        if problem is None:
+            raise error
+        why = truncate_note(f"cannot be queued: {problem}")
+        return PassPlan((record_event(obj or {}, INVALID_JOB, why, "Warning"),), UnretryableError(why))

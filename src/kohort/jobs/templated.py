@@ -1,6 +1,6 @@
 """Frameworks of the common shape: a boolean suspend field, and pod templates inside the object.
 
-A subclass says where the templates are and how many pods each has; start, stop and pod sets follow.
+A subclass defines where the templates are and how many pods each has; start, stop and pod sets follow.
 """
 
 from abc import abstractmethod

@@ -59,6 +59,8 @@ class QueueSpec:
     config: Path | None = None
     """Kueue Configuration file."""
     has_starter: bool = False
+    frameworks: tuple[Path, ...] = ()
+    """Files that declare job frameworks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ async def running_cluster(spec: ClusterSpec, progress: ProgressReporter) -> Asyn
     """Runs a cluster until the context exits; raises an ApiError of one line if it cannot start."""
     began = now()
     with one_line_errors(), _folder(spec) as folder:
-        loaded = load(spec.queues.config) if spec.queues else None
+        loaded = load(spec.queues.config, spec.queues.frameworks) if spec.queues else None
         published = _published(spec, folder)
         async with AsyncExitStack() as stack:
             bound = stack.enter_context(listening(spec.listen, folder / "ports.json" if spec.directory else None))
@@ -144,7 +146,7 @@ async def running_cluster(spec: ClusterSpec, progress: ProgressReporter) -> Asyn
                 warnings = await _left_alone(plane, published)
                 yield replace(cluster, warnings=warnings)
                 return
-            queues = LocalManagerSpec(loaded, bound.webhooks)
+            queues = LocalManagerSpec(loaded, bound.webhooks, spec.queues.frameworks)
             with step(progress, "queues"):
                 client = plane.client(USER)
                 await apply_bootstrap_objects(client, queues.settings.namespace, folder if spec.directory else None)

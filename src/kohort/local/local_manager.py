@@ -25,7 +25,7 @@ from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import api_services
 from kohort.install.options import Options, default_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
-from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks
+from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks, with_declared
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.local.bootstrap import apply_object
@@ -56,6 +56,8 @@ class LocalManagerSpec:
     loaded: Loaded
     webhooks: socket.socket
     """Socket of the webhook server."""
+    frameworks: tuple[Path, ...] = ()
+    """Files that declare job frameworks."""
 
     @property
     def webhook_port(self) -> int:
@@ -66,6 +68,7 @@ class LocalManagerSpec:
     def settings(self) -> ManagerSettings:
         """Settings of the manager."""
         configuration = local_configuration(self.loaded.config, self.webhook_port)
+        configuration = with_declared(configuration, all_frameworks(self.frameworks))
         return ManagerSettings(configuration, self.loaded.gates, configuration.namespace, USER)
 
     @property
@@ -73,13 +76,17 @@ class LocalManagerSpec:
         """Options of the manager: how its servers are reached."""
         url = f"https://{LOCAL}:{self.webhook_port}"
         return ManagerOptions(
-            webhook_url=url, webhook_socket=self.webhooks, when_missing=WhenMissing.INSTALL, identity=USER
+            webhook_url=url,
+            webhook_socket=self.webhooks,
+            when_missing=WhenMissing.INSTALL,
+            identity=USER,
+            frameworks=all_frameworks(self.frameworks),
         )
 
 
-def load(file: Path | None) -> Loaded:
+def load(file: Path | None, declarations: tuple[Path, ...] = ()) -> Loaded:
     """The Configuration of a file, or the default of `kohort install`; raises an ApiError with every problem."""
-    ours = all_frameworks()
+    ours = all_frameworks(declarations)
     parsing_context = ParsingContext(frameworks=known_frameworks(ours), managed=framework_names(ours))
     if file is not None:
         return load_configuration(file, parsing_context)

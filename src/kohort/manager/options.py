@@ -1,11 +1,14 @@
 """Options of the command line beyond the Configuration: addresses and start-up behavior."""
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from uuid import uuid4
 
+from kohort.jobs.builtin import all_frameworks
+from kohort.jobs.contract import Framework
 from kohort.manager.crds import WhenMissing
 
 
@@ -36,3 +39,5 @@ class ManagerOptions:
     """CA of the API servers' client certificates; None if these present none."""
     webhook_socket: socket.socket | None = None
     """A listening socket for webhooks, instead of the address in the Configuration."""
+    frameworks: Sequence[Framework] = field(default_factory=all_frameworks)
+    """The job frameworks that the Configuration may enable."""

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
-from kohort.jobs.builtin import all_frameworks
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.expectations import UidExpectations
@@ -75,7 +74,7 @@ class _Start:
         self._settings = settings
         self._options = options
         self._configuration = settings.configuration
-        self._frameworks = registry_of(settings.configuration, all_frameworks(), settings.gates)
+        self._frameworks = registry_of(settings.configuration, options.frameworks, settings.gates)
         self._job_contexts: JobContextBuilder | None = None
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
