@@ -38,11 +38,12 @@ class Racks:
             for number in range(self.nodes):
                 name = f"node-r{rack}-n{number}"
                 labels = {BLOCK: "block-0", RACK: f"rack-{rack}", HOSTNAME: name, **NODE_GROUP}
-                yield ready_node(name, labels, capacity)
+                yield sample_node(name, labels, capacity)
 
 
-def ready_node(name: str, labels: dict[str, str], allocatable: ResourceList) -> Node:
-    ready = StatusCondition(type="Ready", status="True")
+def sample_node(name: str, labels: dict[str, str], allocatable: ResourceList, ready: str = "True") -> Node:
+    condition = StatusCondition(type="Ready", status=ready)
     return Node(
-        metadata=ObjectMeta(name=name, labels=labels), status=NodeStatus(allocatable=allocatable, conditions=(ready,))
+        metadata=ObjectMeta(name=name, labels=labels),
+        status=NodeStatus(allocatable=allocatable, conditions=(condition,)),
     )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.measure import Measurement
-from benchmarks.racks import ready_node
+from benchmarks.racks import sample_node
 from kohort.api.core.nodes import HOSTNAME, Node
 from kohort.api.markers import ResourceList
 from kohort.engine.records import Flavor
@@ -53,6 +53,9 @@ def figures() -> Iterator[Measurement]:
         gang = request(64, kind)
         ours, peer = (placement_ms(domains, gang, 100) for domains in (many, few))
         yield Measurement(f"{kind}, 90% full: 10,000 / 1,000 nodes", ours, peer, ours / peer, 2.0, "ms")
+    for change, states in NODE_CHANGES.items():
+        ours, peer = (node_change_ms(nodes, states) for nodes in (10_000, 1_000))
+        yield Measurement(f"a node {change}, then 64 pods: 10,000 / 1,000 nodes", ours, peer, ours / peer, 2.0, "ms")
     for kind in KINDS:
         yield _limit(f"{kind}: {VICTIMS} candidates on 2,000 nodes / limit", victim_search_ms(kind), SEARCH_LIMIT_MS)
 
@@ -91,6 +94,19 @@ def placement_ms(domains: FlavorDomains, gang: PlacementRequest, rounds: int) ->
     return min(_milliseconds(lambda: _place_and_release(domains, gang)) for _ in range(rounds))
 
 
+def node_change_ms(nodes: int, states: tuple[Node, Node]) -> float:
+    """CPU of a placement after a node changed; the least of some rounds."""
+    store, gang = cluster(nodes), request(64, "required block")
+    domains = flavor_of(store)
+
+    def change(state: Node) -> None:
+        store.put_node(state)
+        assert isinstance(domains.place(gang), GroupPlacement)
+
+    change(states[0])
+    return min(_milliseconds(partial(change, state)) for state in states * 20)
+
+
 def victim_search_ms(kind: str) -> float:
     """CPU of a search on a full cluster: after each candidate's release the preemptor is placed again, in vain."""
     nodes = 2_000
@@ -122,15 +138,21 @@ def _place_and_release(domains: FlavorDomains, gang: PlacementRequest) -> None:
         counter.free(pods)
 
 
-def _node(number: int) -> Node:
+def _node(number: int, ready: str = "True", **more_labels: str) -> Node:
     rack = number // HOSTS_PER_RACK
-    labels = {"block": f"b{rack // RACKS_PER_BLOCK:03}", "rack": f"r{rack:04}", HOSTNAME: _name(number)}
+    labels = {"block": f"b{rack // RACKS_PER_BLOCK:03}", "rack": f"r{rack:04}", HOSTNAME: _name(number), **more_labels}
     allocatable: ResourceList = {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": str(PODS_PER_HOST), "pods": "110"}
-    return ready_node(_name(number), labels, allocatable)
+    return sample_node(_name(number), labels, allocatable, ready)
 
 
 def _name(number: int) -> str:
     return f"node-{number:05}"
+
+
+NODE_CHANGES: Mapping[str, tuple[Node, Node]] = {
+    "gets a label": (_node(500), _node(500, pool="a")),
+    "stops or starts being ready": (_node(500), _node(500, "False")),
+}
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

@@ -45,13 +45,14 @@ class DomainCounts:
         self.shape = shape
         levels = empty_counts(tree, shape.slices, matches.scores)
         self.levels = with_leaders(levels) if shape.leader else levels
-        self.exclusions: dict[Exclusion, int] = dict(matches.totals)
+        self.matches = matches
+        self.exclusions: dict[Exclusion, int] = {}
         """Domains of the lowest level that can't have any pod, by cause (TAS-115)."""
         leader = dict(shape.leader)
         self._beside_leader = [(name, amount, leader.get(name, 0)) for name, amount in shape.worker]
-        self._matches = matches
-        self._limits: list[str] = [""] * tree.leaf_count
-        """The resource of which a domain lacks the request of one pod."""
+        self._lacks = {name: Exclusion(ExclusionCause.RESOURCE, name) for name, _ in shape.worker}
+        self._causes: list[Exclusion | None] = [None] * tree.leaf_count
+        """Why a domain can't have any pod: excluded, or without the request of one pod of a resource."""
         is_empty = shape.mode is CapacityMode.EMPTY
         self._log = tree.changes.capacity if is_empty else tree.changes.usage
         self._usage = [_NO_USAGE if is_empty else usage.amounts for usage in tree.usage]
@@ -114,8 +115,7 @@ class DomainCounts:
     def _count_leaves(self, leaves: Iterable[int]) -> list[int]:
         """Domains of the lowest level whose counts changed (TAS-46)."""
         count = self._count_leaf_with_leader if self.shape.leader else self._count_leaf
-        matches = self._matches.exclusions
-        changed = [leaf for leaf in leaves if matches[leaf] is None and count(leaf)]
+        changed = [leaf for leaf in leaves if count(leaf)]
         counts, size = self.levels[-1], self.shape.slices.size
         if counts.slices is not counts.pods and self.shape.slices.level == len(self.levels) - 1:
             for leaf in changed:
@@ -125,20 +125,26 @@ class DomainCounts:
 
     def _count_leaf(self, leaf: int) -> bool:
         """Whether the number of pods that fit changed (TAS-32)."""
-        free, used, assumed = self.tree.free[leaf], self._usage[leaf], self.tree.usage[leaf].assumed
-        limit, pods = "", -1
-        for resource, amount in self.shape.worker:
-            fitting = (free.get(resource, 0) - used.get(resource, 0) - assumed.get(resource, 0)) // amount
-            if fitting <= 0:
-                limit, pods = resource, 0
-                break
-            if pods < 0 or fitting < pods:
-                pods = fitting
-        if limit != self._limits[leaf]:
-            self._set_limit(leaf, limit)
+        cause, pods = self.matches.exclusions[leaf], 0
+        if cause is None and self.tree.nodes[leaf]:
+            cause, pods = self._fitting(leaf)
+        if cause is not self._causes[leaf]:
+            self._set_cause(leaf, cause)
         counts = self.levels[-1].pods
         before, counts[leaf] = counts[leaf], pods
         return before != pods
+
+    def _fitting(self, leaf: int) -> tuple[Exclusion | None, int]:
+        """How many pods fit on a domain, and the resource that lacks where none do."""
+        free, used, assumed = self.tree.free[leaf], self._usage[leaf], self.tree.usage[leaf].assumed
+        pods = -1
+        for resource, amount in self.shape.worker:
+            fitting = (free.get(resource, 0) - used.get(resource, 0) - assumed.get(resource, 0)) // amount
+            if fitting <= 0:
+                return self._lacks[resource], 0
+            if pods < 0 or fitting < pods:
+                pods = fitting
+        return None, pods
 
     def _count_leaf_with_leader(self, leaf: int) -> bool:
         """The same with a leader: whether it fits, and how many workers fit beside it."""
@@ -151,7 +157,9 @@ class DomainCounts:
         return changed or before != after
 
     def _pods_beside_leader(self, leaf: int) -> int | None:
-        """None if the leader does not fit."""
+        """None if the leader does not fit, or the domain is excluded."""
+        if self.matches.exclusions[leaf] is not None:
+            return None
         free, used, assumed = self.tree.free[leaf], self._usage[leaf], self.tree.usage[leaf].assumed
         for resource, leader in self.shape.leader:
             if free.get(resource, 0) - used.get(resource, 0) - assumed.get(resource, 0) < leader:
@@ -162,15 +170,14 @@ class DomainCounts:
         ]
         return max(0, min(fitting))
 
-    def _set_limit(self, leaf: int, resource: str) -> None:
-        self._count_limit(self._limits[leaf], -1)
-        self._count_limit(resource, 1)
-        self._limits[leaf] = resource
+    def _set_cause(self, leaf: int, cause: Exclusion | None) -> None:
+        before, self._causes[leaf] = self._causes[leaf], cause
+        if before is not None:
+            self._count_exclusion(before, -1)
+        if cause is not None:
+            self._count_exclusion(cause, 1)
 
-    def _count_limit(self, resource: str, change: int) -> None:
-        if not resource:
-            return
-        exclusion = Exclusion(ExclusionCause.RESOURCE, resource)
+    def _count_exclusion(self, exclusion: Exclusion, change: int) -> None:
         count = self.exclusions.get(exclusion, 0) + change
         if count:
             self.exclusions[exclusion] = count

@@ -21,14 +21,15 @@ def shortfall(
         unit="pod" if parameters.slice_size == 1 else "slice",
         layers=_layers(counts, parameters, found.level) if len(parameters.layers) > 1 else (),
         exclusions=dict(counts.exclusions),
-        total_nodes=tree.leaf_count,
+        total_nodes=len(tree.leaf_of),
     )
 
 
 def _layers(counts: DomainCounts, parameters: PlacementParameters, level: int) -> tuple[LayerFit, ...]:
     """Slices per layer in the domain that can have most slices of the first layer (TAS-114)."""
     slices = counts.levels[level].slices
-    best = max(range(len(slices)), key=lambda domain: (slices[domain], -domain))
+    domains = [domain for domain in range(len(slices)) if counts.tree.has_nodes(level, domain)]
+    best = max(domains, key=lambda domain: (slices[domain], -domain))
     keys = [each.key for each in counts.tree.levels]
     return tuple(
         LayerFit(

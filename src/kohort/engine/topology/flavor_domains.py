@@ -8,12 +8,11 @@ from kohort.api.core.nodes import HOSTNAME
 from kohort.api.kueue.slices import Domain
 from kohort.engine.records import Flavor
 from kohort.engine.topology.balanced import BalancedSearch
+from kohort.engine.topology.counted_tree import CountedTree
 from kohort.engine.topology.counts import CountedShape, DomainCounts
 from kohort.engine.topology.descent import Descent, DomainShare
 from kohort.engine.topology.failure import no_domains, shortfall, undivided
 from kohort.engine.topology.levels import SliceShape
-from kohort.engine.topology.matcher import NodeMatcher
-from kohort.engine.topology.matches import NodeMatches, node_matches, within_domains
 from kohort.engine.topology.nodes import NodeInventory, TopologyNode
 from kohort.engine.topology.parameters import PlacementParameters, PlacementProblem, parameters_of
 from kohort.engine.topology.request import CapacityMode, PlacementRequest
@@ -29,9 +28,6 @@ from kohort.engine.topology.usage import (
     UsageKey,
     pod_amounts_of,
 )
-
-MAX_SHAPES = 32
-"""Shapes of requests whose counts are kept per flavor."""
 
 
 class FlavorDomains:
@@ -53,9 +49,7 @@ class FlavorDomains:
         self._inventory = inventory
         self._usage = usage
         self._settings = settings
-        self._tree: DomainTree | None = None
-        self._counts: dict[CountedShape, DomainCounts] = {}
-        self._matches: dict[NodeMatcher, NodeMatches] = {}
+        self._counted: CountedTree | None = None
 
     @property
     def levels_text(self) -> str:
@@ -65,20 +59,28 @@ class FlavorDomains:
     @property
     def tree(self) -> DomainTree:
         """The current tree."""
-        if self._tree is None:
-            self._tree = self._build()
-        return self._tree
+        return self._counted_tree().tree
+
+    def _counted_tree(self) -> CountedTree:
+        if self._counted is None:
+            self._counted = CountedTree(self._build())
+        return self._counted
 
     # Nodes
 
-    def has_member(self, node: TopologyNode | None) -> bool:
-        """Whether a node belongs to the flavor: all labels of the flavor, and a label for every level (TAS-21)."""
+    def node_path(self, node: TopologyNode | None) -> DomainPath | None:
+        """The values of a node for all levels, if it has the labels of the flavor and one for every level (TAS-21)."""
         if node is None:
-            return False
+            return None
         labels = node.labels
-        return all(level in labels for level in self.levels) and all(
-            labels.get(key) == value for key, value in self._labels.items()
-        )
+        if any(labels.get(key) != value for key, value in self._labels.items()):
+            return None
+        path = [labels[level] for level in self.levels if level in labels]
+        return tuple(path) if len(path) == len(self.levels) else None
+
+    def has_member(self, node: TopologyNode | None) -> bool:
+        """Whether a node belongs to the flavor."""
+        return self.node_path(node) is not None
 
     @property
     def shares_hosts(self) -> bool:
@@ -90,30 +92,55 @@ class FlavorDomains:
         mine, theirs = self.tree.leaf_of, other.tree.leaf_of
         return not mine.keys().isdisjoint(theirs)
 
-    def rebuild(self) -> None:
-        """Members came, went, or changed labels or taints."""
-        if self._tree is None:
-            return
-        for usage in self._tree.usage:
-            usage.trees.pop(self.name, None)
-        self._tree = None
-        self._counts.clear()
-        self._matches.clear()
+    def replace_node(self, name: str, before: TopologyNode | None, node: TopologyNode | None) -> bool:
+        """Whether a member came, went, moved or changed; the tree is built anew only where it needs another domain."""
+        old, new = self.node_path(before), self.node_path(node)
+        if old is None and new is None:
+            return False
+        if old == new:
+            self.recount(name)
+        else:
+            leaves = old is None or self._set_members(old, name, [])
+            enters = new is None or self._set_members(new, name, [] if node is None else [node])
+            if not (leaves and enters):
+                self.rebuild()
+        return True
 
     def recount(self, node: str) -> None:
-        """A node has other capacity for TAS pods."""
-        tree = self._tree
-        if tree is None or node not in tree.leaf_of_node:
+        """A node has other capacity for TAS pods, or labels and taints that do not move it to another domain."""
+        counted = self._counted
+        if counted is not None and node in counted.tree.leaf_of_node:
+            leaf = counted.tree.leaf_of_node[node]
+            self._set_nodes(counted, leaf, [self._inventory.nodes[each.name] for each in counted.tree.nodes[leaf]])
+
+    def _set_members(self, path: DomainPath, name: str, added: Sequence[TopologyNode]) -> bool:
+        """Whether a node could leave or enter a domain: it exists, and a host has no other node (TAS-22)."""
+        counted = self._counted
+        leaf = None if counted is None else counted.tree.find(path)
+        if counted is None or leaf is None:
+            return False
+        others = [each for each in counted.tree.nodes[leaf] if each.name != name]
+        if self.is_host and others:
+            return False
+        self._set_nodes(counted, leaf, [*others, *added])
+        return True
+
+    def _set_nodes(self, counted: CountedTree, leaf: int, nodes: Sequence[TopologyNode]) -> None:
+        counted.set_nodes(leaf, nodes, self._inventory.free(nodes))
+
+    def rebuild(self) -> None:
+        """Domains came, or everything may be different."""
+        if self._counted is None:
             return
-        leaf = tree.leaf_of_node[node]
-        tree.nodes[leaf] = [self._inventory.nodes[each.name] for each in tree.nodes[leaf]]
-        tree.free[leaf] = self._inventory.free(tree.nodes[leaf])
-        tree.changes.add_capacity(leaf)
+        for usage in self._counted.tree.usage:
+            usage.trees.pop(self.name, None)
+        self._counted = None
 
     def _build(self) -> DomainTree:
         inventory = self._inventory
-        nodes = [node for _, node in sorted(inventory.nodes.items()) if self.has_member(node)]
-        tree = DomainTree(self.levels, leaves_of(self.levels, nodes))
+        nodes = ((self.node_path(node), node) for _, node in sorted(inventory.nodes.items()))
+        members = ((path, node) for path, node in nodes if path is not None)
+        tree = DomainTree(self.levels, leaves_of(members, is_host=self.is_host))
         tree.free = [inventory.free(members) for members in tree.nodes]
         self._usage.prune()
         tree.usage = [self._usage.domain(self.usage_key(tree.values(leaf))) for leaf in range(tree.leaf_count)]
@@ -171,10 +198,10 @@ class FlavorDomains:
         except PlacementProblem as problem:
             described = f"{problem} (flavor {self.name}; {self.levels_text})"
             return PlacementFailure(topology=self.topology, problem=described)
-        if not self.tree.leaf_count:
+        if not self.tree.leaf_of:
             return no_domains(self.topology, self.levels[parameters.level])
         with self._usage.assuming(assumed):
-            counts = self._counts_of(self._shape(request, parameters, mode), within)
+            counts = self._counted_tree().counts(self._shape(request, parameters, mode), within)
             counts.refresh()
             return counts.remembered(parameters, lambda: self._place(parameters, counts))
 
@@ -217,24 +244,6 @@ class FlavorDomains:
             matcher,
             mode,
         )
-
-    def _counts_of(self, shape: CountedShape, within: DomainPath | None) -> DomainCounts:
-        """Counts of a shape; those of the shapes used last are kept."""
-        tree = self.tree
-        if within is not None:
-            return DomainCounts(tree, shape, within_domains(self._matches_of(shape.matcher), tree.leaves_below(within)))
-        counts = self._counts.pop(shape, None) or DomainCounts(tree, shape, self._matches_of(shape.matcher))
-        self._counts[shape] = counts
-        if len(self._counts) > MAX_SHAPES:
-            del self._counts[next(iter(self._counts))]
-        return counts
-
-    def _matches_of(self, matcher: NodeMatcher) -> NodeMatches:
-        matches = self._matches.pop(matcher, None) or node_matches(self.tree, matcher)
-        self._matches[matcher] = matches
-        if len(self._matches) > MAX_SHAPES:
-            del self._matches[next(iter(self._matches))]
-        return matches
 
 
 def _is_complete(shares: Sequence[DomainShare], parameters: PlacementParameters) -> bool:

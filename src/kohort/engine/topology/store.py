@@ -105,13 +105,9 @@ class TopologyStore:
             del nodes[name]
         else:
             nodes[name] = node
-        if before and node and (before.labels, before.taints) == (node.labels, node.taints):
-            return self._recount(node)
-        changed = [each for each in self._domains.values() if each.has_member(before) or each.has_member(node)]
-        for each in changed:
-            each.rebuild()
-        self._overlapping.clear()
-        return frozenset([each.name for each in changed])
+        if before is None or node is None or before.labels != node.labels:
+            self._overlapping.clear()
+        return frozenset([each.name for each in self._domains.values() if each.replace_node(name, before, node)])
 
     def _recount(self, node: TopologyNode | None) -> frozenset[str]:
         if node is None:

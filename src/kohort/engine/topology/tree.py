@@ -48,8 +48,24 @@ class DomainTree:
 
     @property
     def leaf_count(self) -> int:
-        """Number of domains of the lowest level."""
+        """Number of domains of the lowest level, with those whose nodes have gone."""
         return len(self.nodes)
+
+    def set_nodes(self, leaf: int, nodes: Sequence[TopologyNode]) -> None:
+        """Change the nodes of a domain; without any it has no capacity, is not in `leaf_of`, and keeps its number."""
+        for node in self.nodes[leaf]:
+            del self.leaf_of_node[node.name]
+        self.leaf_of_node.update({node.name: leaf for node in nodes})
+        self.nodes[leaf] = nodes
+        if nodes:
+            self.leaf_of[self.values(leaf)] = leaf
+        else:
+            self.leaf_of.pop(self.values(leaf), None)
+
+    def has_nodes(self, level: int, domain: int) -> bool:
+        """Whether there are nodes in a domain."""
+        below = self.descendants(level, domain, len(self.levels) - 1)
+        return any(self.nodes[below.start : below.stop])
 
     def values(self, leaf: int) -> tuple[str, ...]:
         """The values by which an assignment names the domain: only the hostname in a host topology (TAS-55)."""
@@ -68,22 +84,25 @@ class DomainTree:
             low, high = each.first_child[low], each.first_child[high]
         return range(low, high)
 
+    def find(self, path: DomainPath) -> int | None:
+        """The domain of a path, which may have no nodes any more."""
+        paths = self.levels[len(path) - 1].paths
+        domain = bisect_left(paths, path)
+        return domain if domain < len(paths) and paths[domain] == path else None
+
     def leaves_below(self, path: DomainPath) -> range:
         """Domains of the lowest level below a domain; none where the tree has no such domain."""
-        level = len(path) - 1
-        paths = self.levels[level].paths
-        domain = bisect_left(paths, path)
-        has_domain = domain < len(paths) and paths[domain] == path
-        return self.descendants(level, domain, len(self.levels) - 1) if has_domain else range(0)
+        domain = self.find(path)
+        return range(0) if domain is None else self.descendants(len(path) - 1, domain, len(self.levels) - 1)
 
 
-def leaves_of(levels: tuple[str, ...], nodes: Iterable[TopologyNode]) -> dict[DomainPath, list[TopologyNode]]:
-    """Member nodes by the path of their leaf; hosts are equal by hostname alone, and the first node counts (TAS-22)."""
-    is_host = levels[-1] == HOSTNAME
+def leaves_of(
+    nodes: Iterable[tuple[DomainPath, TopologyNode]], *, is_host: bool
+) -> dict[DomainPath, list[TopologyNode]]:
+    """Nodes by the path of their leaf; hosts are equal by hostname alone, and the first node counts (TAS-22)."""
     leaves: dict[DomainPath, list[TopologyNode]] = {}
     path_of: dict[DomainPath, DomainPath] = {}
-    for node in nodes:
-        path = tuple([node.labels[level] for level in levels])
+    for path, node in nodes:
         path = path_of.setdefault(path[-1:] if is_host else path, path)
         leaves.setdefault(path, []).append(node)
     return leaves
