@@ -1,6 +1,7 @@
 """`kohort topology` draws domains with their usage, finds the places of a job, and explains what it can't show."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from kit.apiserver import InMemoryApiServer
 from kit.builders.kueue import make_resource_flavor
 from kit.commands import running_command_runner
 from kit.kueue_apiserver import running_kueue_apiserver
-from kohort.cli.topology_table import MAX_ROWS, render_topology
+from kohort.api.meta import ObjectKey
+from kohort.cli.topology_table import MAX_ROWS, render_topology, topology_data
 from kohort.insight.topology import DomainReport, TopologyReport, UnusedNode
 from kohort.terminal.glyphs import ASCII, UNICODE
 from kohort.terminal.screen import Screen
@@ -44,7 +46,14 @@ def domain(level: str, value: str, *children: DomainReport) -> DomainReport:
 
 def report(*domains: DomainReport, **rest: Any) -> TopologyReport:
     return TopologyReport(
-        "h100", "datacenter", (BLOCK, RACK, HOSTNAME), ("cpu", GPU), domains, rest.pop("unused", ()), **rest
+        flavor="h100",
+        topology="datacenter",
+        levels=(BLOCK, RACK, HOSTNAME),
+        resources=("cpu", GPU),
+        nodes=sum(each.nodes for each in domains),
+        domains=domains,
+        unused=rest.pop("unused", ()),
+        **rest,
     )
 
 
@@ -57,6 +66,9 @@ REPORT = report(
     ),
     unused=(UnusedNode("n4", "not Ready"), *(UnusedNode(f"m{number}", "no label cloud/rack") for number in range(5))),
     absent=(("n9", 2),),
+)
+PLACED = replace(
+    REPORT, workload=ObjectKey("ns", "w"), domains=(domain(BLOCK, "b1", domain(RACK, "r1", host("n1", 8, pods=1))),)
 )
 
 
@@ -78,13 +90,14 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(width: int) -> None:
     assert all(columns(line) <= width for line in lines)
 
 
-def test_a_job_has_only_its_domains() -> None:
-    lines = render_topology(REPORT, Screen(glyphs=ASCII), of_workload=True)
-    text = "\n".join(lines)
-    assert "n1" in text
-    assert "n2" not in text
-    assert "r2" not in text
-    assert "2 pods assigned to n9, which has no usable node" in text
+def test_a_selected_workload_has_a_column_of_pods() -> None:
+    heading, head, *rows = render_topology(PLACED, Screen(glyphs=ASCII))
+    assert heading.endswith("3 nodes")
+    assert head.split()[:3] == ["DOMAIN", "NODES", "PODS"]
+    assert [row.split("n1")[-1].split()[:2] for row in rows if "n1" in row] == [["1", "1"]]
+    assert "2 pods assigned to n9, which has no usable node" in rows
+    assert topology_data(PLACED)["domains"][0]["domains"][0]["pods"] == 1
+    assert "pods" not in topology_data(REPORT)["domains"][0]
 
 
 def test_levels_below_the_requested_one_are_counted_only() -> None:
@@ -167,7 +180,7 @@ async def test_what_cannot_be_shown_is_one_line_with_the_remedy(tmp_path: Path) 
     assert absent.err == "kohort: error: Topology dc not found: create it, or change spec.topologyName of the flavor\n"
     assert unknown.err == "kohort: error: ResourceFlavor tos not found: did you mean tas?\n"
     assert level.err == (
-        "kohort: error: level rak not found in Topology dc: use one of cloud/rack, kubernetes.io/hostname\n"
+        "kohort: error: level rak not found in Topology dc: available: cloud/rack, kubernetes.io/hostname\n"
     )
     assert "train" in job.err
     assert {each.code for each in (empty, plain, absent, unknown, level, job)} == {2}

@@ -51,15 +51,12 @@ def topology(*, where: ClusterOptions, flavor: str, level: str, workload: str, o
             selected = await _workload(Finder(client, access.namespace), workload) if workload else None
             snapshot = await take_snapshot(client, home=access.namespace)
         reports = _chosen(topology_reports(snapshot, selected), flavor)
-        _require(snapshot, reports, flavor, workload)
+        _require(snapshot, reports, flavor, selected)
         if output is not None:
-            click.echo(data_text([topology_data(each, of_workload=bool(workload)) for each in reports], output))
+            click.echo(data_text([topology_data(each) for each in reports], output))
             return
         for number, report in enumerate(reports):
-            show(
-                [""] * bool(number)
-                + render_topology(report, screen(), level=_level(report, level), of_workload=bool(workload))
-            )
+            show([""] * bool(number) + render_topology(report, screen(), _level(report, level)))
 
     running(work())
 
@@ -75,7 +72,7 @@ def _chosen(reports: Sequence[TopologyReport], flavor: str) -> list[TopologyRepo
     return [each for each in reports if flavor in ("", each.flavor)]
 
 
-def _require(snapshot: Snapshot, reports: Sequence[TopologyReport], flavor: str, workload: str) -> None:
+def _require(snapshot: Snapshot, reports: Sequence[TopologyReport], flavor: str, workload: Workload | None) -> None:
     """Raises an ApiError if nothing can be shown."""
     if reports:
         return
@@ -83,8 +80,11 @@ def _require(snapshot: Snapshot, reports: Sequence[TopologyReport], flavor: str,
     names = {each.metadata.name for each in flavors}
     if flavor and flavor not in names:
         raise ApiError(f"ResourceFlavor {flavor} not found: {did_you_mean(flavor, names)}")
-    if workload:
-        raise ApiError(f"{workload} has no topology assignment; `kohort explain {workload}` shows its state")
+    if workload is not None:
+        head = workload.metadata
+        where = f" in flavor {flavor}" if flavor else ""
+        explain = f"`kohort explain -n {head.namespace} workload/{head.name}` shows its state"
+        raise ApiError(f"workload/{head.name} has no topology assignment{where}; {explain}")
     selected = [each for each in flavors if flavor in ("", each.metadata.name)]
     missing = sorted({each.spec.topology_name for each in selected if each.spec.topology_name})
     if missing:
@@ -101,4 +101,4 @@ def _level(report: TopologyReport, level: str) -> str:
     ends = [each for each in report.levels if each.endswith(("-" + level, "/" + level, "." + level))]
     if len(ends) == 1:
         return ends[0]
-    raise ApiError(f"level {level} not found in Topology {report.topology}: use one of {', '.join(report.levels)}")
+    raise ApiError(f"level {level} not found in Topology {report.topology}: {did_you_mean(level, report.levels)}")

@@ -30,20 +30,19 @@ class TopologyRow:
     domain: DomainReport
 
 
-def render_topology(report: TopologyReport, screen: Screen, *, level: str = "", of_workload: bool = False) -> list[str]:
-    """The heading and the table of a flavor, down to a level; with a Workload only domains with its pods."""
-    depth = report.levels.index(level) + 1 if level else _depth(report, of_workload=of_workload)
-    rows = [row for domain in report.domains for row in _rows(domain, "", "", depth, screen, of_workload=of_workload)]
-    nodes = sum(each.nodes for each in report.domains)
-    lines = [f"ResourceFlavor {report.flavor}: Topology {report.topology}, {counted(nodes, 'node')}"]
-    lines += _table(rows, report.resources, screen, of_workload=of_workload)
+def render_topology(report: TopologyReport, screen: Screen, level: str = "") -> list[str]:
+    """The heading and the table of a flavor, down to a level."""
+    depth = report.levels.index(level) + 1 if level else _depth(report)
+    rows = [row for domain in report.domains for row in _rows(domain, "", "", depth, screen)]
+    lines = [f"ResourceFlavor {report.flavor}: Topology {report.topology}, {counted(report.nodes, 'node')}"]
+    lines += _table(rows, report, screen)
     lines += list(_notes(report, depth))
     return lines
 
 
-def _depth(report: TopologyReport, *, of_workload: bool) -> int:
-    """How many levels are shown: all, unless that is too long."""
-    if of_workload:
+def _depth(report: TopologyReport) -> int:
+    """How many levels are shown: all, unless that is too long and no Workload is selected."""
+    if report.workload is not None:
         return len(report.levels)
     total, depth = 0, 0
     for level in report.levels:
@@ -54,34 +53,29 @@ def _depth(report: TopologyReport, *, of_workload: bool) -> int:
     return depth
 
 
-def _rows(
-    domain: DomainReport, lead: str, rest: str, depth: int, screen: Screen, *, of_workload: bool
-) -> Iterator[TopologyRow]:
-    if of_workload and not domain.pods:
-        return
+def _rows(domain: DomainReport, lead: str, rest: str, depth: int, screen: Screen) -> Iterator[TopologyRow]:
     yield TopologyRow(lead, domain)
     if depth == 1:
         return
     glyphs = screen.glyphs
-    children = [each for each in domain.children if each.pods or not of_workload]
-    for number, child in enumerate(children):
-        is_last = number == len(children) - 1
+    for number, child in enumerate(domain.children, 1):
+        is_last = number == len(domain.children)
         branch, below = (glyphs.last, "   ") if is_last else (glyphs.branch, glyphs.trunk)
-        yield from _rows(child, rest + branch, rest + below, depth - 1, screen, of_workload=of_workload)
+        yield from _rows(child, rest + branch, rest + below, depth - 1, screen)
 
 
-def _table(rows: Sequence[TopologyRow], resources: Sequence[str], screen: Screen, *, of_workload: bool) -> list[str]:
+def _table(rows: Sequence[TopologyRow], report: TopologyReport, screen: Screen) -> list[str]:
     head = [Column("DOMAIN", min_width=12), numbers("NODES")]
-    if of_workload:
+    if report.workload is not None:
         head.append(numbers("PODS"))
-    for resource in resources:
+    for resource in report.resources:
         head += [Column(""), numbers(short_resource(resource).upper())]
     cells = []
     for row in rows:
         line: list[TableCell] = [Text(row.tree + row.domain.value), str(row.domain.nodes)]
-        if of_workload:
+        if report.workload is not None:
             line.append(Text(str(row.domain.pods), Role.ACCENT))
-        for resource in resources:
+        for resource in report.resources:
             line += [_bar(row.domain, resource, screen), _amounts(row.domain, resource)]
         cells.append(line)
     return table(head, cells, screen)
@@ -118,19 +112,19 @@ def _notes(report: TopologyReport, depth: int) -> Iterator[str]:
 # JSON and YAML
 
 
-def topology_data(report: TopologyReport, *, of_workload: bool = False) -> Json:
+def topology_data(report: TopologyReport) -> Json:
     """A flavor as JSON; documented in docs/how-to/see-queues.md."""
     return {
         "flavor": report.flavor,
         "topology": report.topology,
         "levels": list(report.levels),
-        "domains": [_data(each, of_workload=of_workload) for each in report.domains],
+        "domains": [_data(each, report) for each in report.domains],
         "unusedNodes": [{"name": each.name, "reason": each.reason} for each in report.unused],
         "absentDomains": [{"values": values.split(","), "pods": pods} for values, pods in report.absent],
     }
 
 
-def _data(domain: DomainReport, *, of_workload: bool) -> Json:
+def _data(domain: DomainReport, report: TopologyReport) -> Json:
     free = {resource: domain.free(resource) for resource in domain.capacity}
     return {
         "level": domain.level,
@@ -140,8 +134,8 @@ def _data(domain: DomainReport, *, of_workload: bool) -> Json:
         "used": _quantities(domain.used),
         "otherPods": _quantities(domain.other),
         "free": _quantities(free),
-        **({"pods": domain.pods} if of_workload else {}),
-        "domains": [_data(each, of_workload=of_workload) for each in domain.children],
+        **({"pods": domain.pods} if report.workload is not None else {}),
+        "domains": [_data(each, report) for each in domain.children],
     }
 
 

@@ -1,13 +1,14 @@
 """Capacity and usage of topology domains, and the domains of a Workload's pods: the data of `kohort topology`."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kohort.api.conditions import is_true
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.slices import expand
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
+from kohort.api.meta import ObjectKey
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.tree import DomainTree
 from kohort.insight.snapshot import Snapshot
@@ -64,9 +65,11 @@ class TopologyReport:
     levels: tuple[str, ...]
     resources: tuple[str, ...]
     """Resources with quota in the flavor."""
+    nodes: int
     domains: tuple[DomainReport, ...]
-    """Those of the highest level."""
+    """Those of the highest level; if a Workload is selected, on each level only those with its pods."""
     unused: tuple[UnusedNode, ...]
+    workload: ObjectKey | None = None
     absent: tuple[tuple[str, int], ...] = ()
     """Domains of the selected Workload without nodes, and their pods."""
 
@@ -75,24 +78,36 @@ def topology_reports(snapshot: Snapshot, workload: Workload | None = None) -> li
     """All flavors with a topology, by name; with a Workload those in which it has pods."""
     found = []
     for name, domains in sorted(snapshot.engine.read.flavor_domains.items()):
-        pods = _pods_in(workload, name) if workload else NO_PODS
-        if pods or workload is None:
-            found.append(_report(snapshot, domains, pods))
+        if workload is None:
+            found.append(_report(snapshot, domains, NO_PODS))
+        elif pods := _pods_in(workload, name):
+            found.append(_of_workload(_report(snapshot, domains, pods), workload))
     return found
+
+
+def _of_workload(report: TopologyReport, workload: Workload) -> TopologyReport:
+    key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
+    return replace(report, workload=key, domains=_with_pods(report.domains))
+
+
+def _with_pods(domains: Iterable[DomainReport]) -> tuple[DomainReport, ...]:
+    return tuple(replace(each, children=_with_pods(each.children)) for each in domains if each.pods)
 
 
 def _report(snapshot: Snapshot, domains: FlavorDomains, pods: PodsByDomain) -> TopologyReport:
     tree = domains.tree
+    found = tuple(_domain(tree, 0, index, pods) for index in range(len(tree.levels[0].paths)))
     queues = snapshot.engine.read.cluster_queues.values()
     groups = [group for queue in queues for group in queue.groups if domains.name in group.flavors]
     return TopologyReport(
-        domains.name,
-        domains.topology,
-        domains.levels,
-        tuple(sorted({resource for group in groups for resource in group.resources})),
-        tuple(_domain(tree, 0, index, pods) for index in range(len(tree.levels[0].paths))),
-        tuple(_unused_nodes(snapshot, domains)),
-        tuple((",".join(values), count) for values, count in pods.items() if values not in tree.leaf_of),
+        flavor=domains.name,
+        topology=domains.topology,
+        levels=domains.levels,
+        resources=tuple(sorted({resource for group in groups for resource in group.resources})),
+        nodes=sum(each.nodes for each in found),
+        domains=found,
+        unused=tuple(_unused_nodes(snapshot, domains)),
+        absent=tuple((",".join(values), count) for values, count in pods.items() if values not in tree.leaf_of),
     )
 
 

@@ -10,12 +10,12 @@ from kohort.engine.explain.model import (
     Explanation,
     FlavorTrial,
     HeldQuota,
-    PlacementTrial,
     PodSetTrial,
     PreemptionExplanation,
     PreemptionOutlook,
     WorkloadPhase,
 )
+from kohort.engine.explain.placement_text import placement_exclusions, placement_holders, shortfall_text
 from kohort.engine.explain.remedies import exceeds_maximum, is_hopeless
 from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
@@ -29,7 +29,8 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     found = [f"{_subject(explanation)} {_answer(explanation)}."]
     evaluation = explanation.evaluation
     if evaluation is not None and evaluation.pod_sets:
-        found += [*_standing(explanation), *_flavors(evaluation), *_preemption(explanation, evaluation)]
+        found += [*_placement(evaluation), *_standing(explanation), *_flavors(evaluation)]
+        found += _preemption(explanation, evaluation)
     return found
 
 
@@ -126,17 +127,8 @@ def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
         fewer = " to start with fewer pods" if any(each.least < each.asked for each in evaluation.pod_sets) else ""
         return f"{waits}{fewer}: {', '.join(pod_set.reasons)}"
     if trial.placement is not None and not trial.shortages:
-        return f"{waits} for nodes of flavor {trial.attempt.flavor}: {_unplaced(trial.placement)}"
+        return f"{waits} for nodes of flavor {trial.attempt.flavor}: {shortfall_text(trial.placement.failure)}"
     return f"{waits} for {_missing(trial)} in flavor {trial.attempt.flavor}: {_causes(trial)}"
-
-
-def _unplaced(placement: PlacementTrial) -> str:
-    """The failure, the domain that could take most, and the workloads there."""
-    failure = placement.failure
-    where = f"; domain {'/'.join(failure.domain)} of level {failure.level} fits most" if failure.domain else ""
-    named = [f"{each.workload} ({each.pods} pods)" for each in placement.holders]
-    held = f", used by {_names(named, len(named) + placement.others)}" if named else ""
-    return f"{failure.message}{where}{held}"
 
 
 def _vainly(evaluation: Evaluation) -> str:
@@ -156,7 +148,8 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
     if trial.attempt.obstacle:
         return f"can't use any flavor of queue {queue}: {trial.attempt.obstacle}"
     if trial.placement is not None and not exceeds_maximum(trial):
-        return f"can't be placed on the nodes of flavor {trial.attempt.flavor}: {trial.placement.failure.message}"
+        flavor, shortfall = trial.attempt.flavor, shortfall_text(trial.placement.failure)
+        return f"can't be placed on the nodes of flavor {flavor}, even if no workload used them: {shortfall}"
     return f"requests more than the queue can ever provide: {_shortages(trial)}"
 
 
@@ -200,6 +193,16 @@ def _tightest(trial: FlavorTrial) -> list[Shortage]:
 # The details
 
 
+def _placement(evaluation: Evaluation) -> Iterator[str]:
+    """Whose pods have the nodes that it could use, and why it can't use the others."""
+    pod_set = next((each for each in evaluation.pod_sets if each.mode is not FitMode.FIT), None)
+    trial = pod_set and _nearest(pod_set, [trial for group in pod_set.short for trial in group])
+    if trial and trial.placement is not None and not trial.shortages:
+        if not evaluation.never:
+            yield from placement_holders(trial.placement, NAMED)
+        yield from placement_exclusions(trial.placement.failure)
+
+
 def _standing(explanation: Explanation) -> Iterator[str]:
     standing = explanation.standing
     if standing is None or not standing.ahead:
@@ -225,7 +228,7 @@ def _trial(trial: FlavorTrial) -> str:
     if attempt.mode is FitMode.FIT:
         return f"{attempt.flavor} (fits)"
     if trial.placement is not None and not trial.shortages:
-        return f"{attempt.flavor} ({trial.placement.failure.message})"
+        return f"{attempt.flavor} ({shortfall_text(trial.placement.failure)})"
     return f"{attempt.flavor} ({_shortages(trial)})"
 
 
