@@ -100,6 +100,12 @@ def test_a_selected_workload_has_a_column_of_pods() -> None:
     assert "pods" not in topology_data(REPORT)["domains"][0]
 
 
+def test_a_flavor_without_nodes_is_reported() -> None:
+    lines = render_topology(report(), Screen(glyphs=ASCII))
+    assert lines[0] == "ResourceFlavor h100: Topology datacenter, 0 nodes"
+    assert lines[-1] == "No node has the labels of ResourceFlavor h100"
+
+
 def test_levels_below_the_requested_one_are_counted_only() -> None:
     lines = render_topology(REPORT, Screen(glyphs=ASCII), level=RACK)
     assert not any("n1 " in line for line in lines)

@@ -97,6 +97,8 @@ def _amounts(domain: DomainReport, resource: str) -> str:
 
 def _notes(report: TopologyReport, depth: int) -> Iterator[str]:
     """What the table does not show."""
+    if not report.nodes and not report.unused:
+        yield f"No node has the labels of ResourceFlavor {report.flavor}"
     if depth < len(report.levels):
         shown = report.levels[depth]
         count = sum(each.level == shown for domain in report.domains for each in domain.walk())

@@ -134,7 +134,7 @@ CHECKS = (
         "hostname-differs",
         CheckSeverity.WARNING,
         "node whose hostname label differs from its name",
-        "workloads on it are not moved when it fails",
+        "Kueue does not move workloads from it when it fails; Kohort does",
         _other_hostname,
         _NEEDS,
     ),
