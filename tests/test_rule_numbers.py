@@ -56,6 +56,22 @@ def test_every_rule_number_named_in_the_project_exists(definitions: list[str]) -
     assert undefined_numbers([ROOT / place for place in SEARCHED], set(definitions)) == []
 
 
+NOT_BUILT = {
+    "TAS-90": "MultiKueue",
+    "Q-9": "JobSet",
+}
+"""Rules of topology-aware scheduling without a test, and what they wait for."""
+
+
+def test_a_test_names_every_rule_of_topology_aware_scheduling() -> None:
+    text = (SPEC / "topology.md").read_text(encoding="utf-8")
+    rules = {*defined_in(text), *re.findall(r"^\| (Q-\d+) \|", text, re.M)}
+    tests = [file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py") if file != Path(__file__)]
+    named = {name for each in tests for name in re.findall(r"\b(?:TAS|EX|Q)-\d+\b", each)}
+    assert len(rules) > 150
+    assert sorted(rules - named) == sorted(NOT_BUILT)
+
+
 def test_no_rule_number_is_defined_twice(definitions: list[str]) -> None:
     assert sorted({rule for rule in definitions if definitions.count(rule) > 1}) == []
 

@@ -50,11 +50,13 @@ RUNNING = (topology_pod("p1", "w", "n1"), topology_pod("p2", "w", "n2"))
 
 
 async def test_a_healthy_node_is_not_listed() -> None:
+    """TAS-104."""
     async with site(USUAL, *RUNNING) as harness:
         assert await unhealthy(harness, "w") == []
 
 
 async def test_a_deleted_node_fails_at_once() -> None:
+    """TAS-101, TAS-102(1)."""
     async with site(USUAL, *RUNNING) as harness:
         await delete_node(harness, "n1")
         await harness.advance(1)
@@ -63,6 +65,7 @@ async def test_a_deleted_node_fails_at_once() -> None:
 
 
 async def test_a_node_without_a_ready_condition_fails_at_once() -> None:
+    """TAS-102(1)."""
     async with site(USUAL, *RUNNING) as harness:
         await set_node(harness, "n1", {"status": {"conditions": []}}, "status")
         await harness.advance(1)
@@ -71,6 +74,7 @@ async def test_a_node_without_a_ready_condition_fails_at_once() -> None:
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
 async def test_a_node_that_is_not_ready_fails_when_no_pod_is_left(ready: str) -> None:
+    """TAS-101, TAS-102(4), TAS-103(2), TAS-104."""
     async with site(USUAL, *RUNNING) as harness:
         await set_ready(harness, "n1", ready)
         await harness.advance(120)
@@ -81,6 +85,7 @@ async def test_a_node_that_is_not_ready_fails_when_no_pod_is_left(ready: str) ->
 
 
 async def test_a_pod_that_terminates_is_no_longer_progressing() -> None:
+    """TAS-101, TAS-104."""
     async with site(USUAL, *RUNNING) as harness:
         await set_ready(harness, "n1", "False")
         reply = await harness.server.request("DELETE", "/api/v1/namespaces/default/pods/p1", gracePeriodSeconds="3600")
@@ -90,6 +95,7 @@ async def test_a_pod_that_terminates_is_no_longer_progressing() -> None:
 
 
 async def test_a_pod_that_has_failed_is_no_longer_progressing() -> None:
+    """TAS-101, TAS-104."""
     async with site(USUAL, *RUNNING) as harness:
         await set_ready(harness, "n1", "False")
         await set_phase(harness, "p1", "Failed")
@@ -98,6 +104,7 @@ async def test_a_pod_that_has_failed_is_no_longer_progressing() -> None:
 
 
 async def test_pods_of_another_workload_do_not_keep_a_node_healthy() -> None:
+    """TAS-104."""
     async with site(USUAL, topology_pod("p1", "other", "n1"), pod("p2", "n1")) as harness:
         await set_ready(harness, "n1", "False")
         await harness.advance(1)
@@ -105,6 +112,7 @@ async def test_pods_of_another_workload_do_not_keep_a_node_healthy() -> None:
 
 
 async def test_without_regard_to_pods_a_node_fails_after_thirty_seconds() -> None:
+    """TAS-102(2), TAS-112."""
     async with site(BY_TIME, *RUNNING) as harness:
         await set_ready(harness, "n1", "False")
         await harness.advance(28)
@@ -114,6 +122,7 @@ async def test_without_regard_to_pods_a_node_fails_after_thirty_seconds() -> Non
 
 
 async def test_a_node_that_is_ready_again_in_time_does_not_fail() -> None:
+    """TAS-102(2)."""
     async with site(BY_TIME, *RUNNING) as harness:
         await set_ready(harness, "n1", "False")
         await harness.advance(20)
@@ -123,6 +132,7 @@ async def test_a_node_that_is_ready_again_in_time_does_not_fail() -> None:
 
 
 async def test_with_both_rules_the_first_one_decides() -> None:
+    """TAS-102(3), TAS-112."""
     async with site(BOTH, *RUNNING) as harness:
         await set_ready(harness, "n1", "False")
         await harness.advance(28)
@@ -132,6 +142,7 @@ async def test_with_both_rules_the_first_one_decides() -> None:
 
 
 async def test_with_both_rules_a_node_without_pods_fails_at_once() -> None:
+    """TAS-112."""
     async with site(BOTH) as harness:
         await set_ready(harness, "n1", "False")
         await harness.advance(1)
@@ -140,6 +151,7 @@ async def test_with_both_rules_a_node_without_pods_fails_at_once() -> None:
 
 @pytest.mark.parametrize("gate", [Gate.TASFailedNodeReplacement, Gate.TopologyAwareScheduling])
 async def test_without_the_gate_no_node_fails(gate: Gate) -> None:
+    """TAS-112."""
     async with site(gated(off=[gate])) as harness:
         await delete_node(harness, "n1")
         await harness.advance(60)
@@ -147,6 +159,7 @@ async def test_without_the_gate_no_node_fails(gate: Gate) -> None:
 
 
 async def test_a_cordoned_node_without_taint_is_healthy() -> None:
+    """TAS-103(3)."""
     async with site() as harness:
         await set_node(harness, "n1", {"spec": {"unschedulable": True}})
         await harness.advance(1)
@@ -158,6 +171,7 @@ async def test_a_cordoned_node_without_taint_is_healthy() -> None:
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
 async def test_an_untolerated_taint_fails_the_node_when_no_pod_is_left(effect: str) -> None:
+    """TAS-101, TAS-103(4)."""
     async with site(USUAL, *RUNNING) as harness:
         await set_taints(harness, "n1", taint(effect))
         await harness.advance(5)
@@ -168,6 +182,7 @@ async def test_an_untolerated_taint_fails_the_node_when_no_pod_is_left(effect: s
 
 
 async def test_without_regard_to_pods_an_untolerated_taint_fails_the_node_at_once() -> None:
+    """TAS-103(4)."""
     async with site(BY_TIME, *RUNNING) as harness:
         await set_taints(harness, "n1", taint())
         await harness.advance(1)
@@ -175,6 +190,7 @@ async def test_without_regard_to_pods_an_untolerated_taint_fails_the_node_at_onc
 
 
 async def test_a_taint_that_only_affects_scores_is_ignored() -> None:
+    """TAS-103(3)."""
     async with site(BY_TIME) as harness:
         await set_taints(harness, "n1", taint("PreferNoSchedule"))
         await harness.advance(1)
@@ -182,6 +198,7 @@ async def test_a_taint_that_only_affects_scores_is_ignored() -> None:
 
 
 async def test_without_the_gate_taints_are_ignored() -> None:
+    """TAS-103(3)."""
     async with site(NO_TAINTS) as harness:
         await set_taints(harness, "n1", taint("NoExecute"))
         await harness.advance(1)
@@ -189,6 +206,7 @@ async def test_without_the_gate_taints_are_ignored() -> None:
 
 
 async def test_a_taint_tolerated_for_some_seconds_fails_the_node_when_no_pod_is_left() -> None:
+    """TAS-103(4)."""
     async with site(BY_TIME, topology_pod("p3", "temporary", "n1")) as harness:
         await admit(harness, "temporary", "n1", tolerations=[toleration(seconds=300)])
         await admit(harness, "permanent", "n1", tolerations=[toleration()])
@@ -202,6 +220,7 @@ async def test_a_taint_tolerated_for_some_seconds_fails_the_node_when_no_pod_is_
 
 
 async def test_tolerations_of_the_flavor_and_of_checks_count() -> None:
+    """TAS-103(4)."""
     tolerant = flavor(tolerations=[toleration(key="of-flavor")])
     async with running_manager_harness(BY_TIME, controllers=running_node_failure_controller) as harness:
         await harness.create(topology(), tolerant, node("n1", taints=[taint(key="of-flavor"), taint(key="of-check")]))
@@ -221,6 +240,7 @@ async def test_tolerations_of_the_flavor_and_of_checks_count() -> None:
 
 
 async def test_a_node_that_recovers_before_the_pass_is_removed_from_the_list() -> None:
+    """TAS-101, TAS-105."""
     async with site() as harness:
         await set_ready(harness, "n1", "False")
         await harness.advance(1)
@@ -231,6 +251,7 @@ async def test_a_node_that_recovers_before_the_pass_is_removed_from_the_list() -
 
 
 async def test_a_deleted_node_that_returns_before_the_pass_is_removed_from_the_list() -> None:
+    """TAS-101, TAS-105."""
     async with site() as harness:
         await delete_node(harness, "n1")
         await harness.advance(1)
@@ -241,6 +262,7 @@ async def test_a_deleted_node_that_returns_before_the_pass_is_removed_from_the_l
 
 
 async def test_a_second_failed_node_evicts_and_clears_the_list() -> None:
+    """TAS-105; our choice for Q-7 is that of Kueue."""
     async with site() as harness:
         await delete_node(harness, "n1")
         await harness.advance(1)
@@ -255,6 +277,7 @@ async def test_a_second_failed_node_evicts_and_clears_the_list() -> None:
 
 
 async def test_one_failed_node_concerns_all_its_workloads_and_no_other() -> None:
+    """TAS-100, TAS-102(1)."""
     async with site() as harness:
         await admit(harness, "beside", "n1")
         await admit(harness, "elsewhere", "n2")
@@ -264,6 +287,7 @@ async def test_one_failed_node_concerns_all_its_workloads_and_no_other() -> None
 
 
 async def test_finished_and_evicted_workloads_are_left_alone() -> None:
+    """TAS-100."""
     async with site() as harness:
         await harness.finish("w")
         await delete_node(harness, "n1")
@@ -318,6 +342,7 @@ PENDING = ("Pending", "")
 
 
 async def test_pods_that_wait_for_a_tainted_node_fail() -> None:
+    """TAS-101, TAS-104, TAS-106."""
     late = topology_pod("late", "w", selects="n1")
     unplaced = topology_pod("unplaced", "w", selects="n1", is_gated=True)
     async with site(USUAL, *RUNNING, late, unplaced) as harness:
@@ -334,6 +359,7 @@ async def test_pods_that_wait_for_a_tainted_node_fail() -> None:
 
 
 async def test_pods_that_wait_for_a_node_without_assignment_to_it_fail() -> None:
+    """TAS-102(4), TAS-103(1), TAS-106."""
     async with site(USUAL, node("n3")) as harness:
         await harness.create(topology_pod("stray", "w", selects="n3"))
         await harness.advance(1)
@@ -342,6 +368,7 @@ async def test_pods_that_wait_for_a_node_without_assignment_to_it_fail() -> None
 
 
 async def test_pods_that_wait_for_a_deleted_node_fail() -> None:
+    """TAS-104."""
     async with site() as harness:
         await harness.create(topology_pod("late", "w", selects="n1"))
         await harness.advance(1)
@@ -352,6 +379,7 @@ async def test_pods_that_wait_for_a_deleted_node_fail() -> None:
 
 
 async def test_pods_of_a_workload_that_is_evicted_in_this_pass_do_not_fail() -> None:
+    """TAS-106."""
     async with site() as harness:
         await set_taints(harness, "n1", taint())
         await harness.advance(1)

@@ -103,12 +103,13 @@ def occupy(stage: SecondPassHarness, node: str, *, priority: int = 0) -> None:
 
 class TestDelayed:
     def test_it_waits_for_its_checks(self) -> None:
+        """TAS-86."""
         stage = delayed()
         assert stage.later(60).decisions == []
         assert stage.engine.wake_at() is None
 
     def test_its_placement_is_found_a_second_after_its_checks_are_ready(self) -> None:
-        """SCH-271, SCH-503."""
+        """TAS-86, TAS-87, TAS-88; SCH-271, SCH-503."""
         stage = delayed()
         stage.node("n1", 1)
         stage.check("Ready")
@@ -124,7 +125,7 @@ class TestDelayed:
         assert admitted.status == "True"
 
     def test_a_pass_that_finds_nothing_keeps_the_quota_and_writes_nothing(self) -> None:
-        """SCH-272."""
+        """TAS-89; SCH-272."""
         stage = delayed()
         stage.check("Ready")
         before = stage.workloads[W]
@@ -134,7 +135,7 @@ class TestDelayed:
         assert stage.engine.store.workloads[W].has_quota
 
     def test_each_failure_doubles_the_delay_up_to_half_a_minute(self) -> None:
-        """SCH-271."""
+        """TAS-87, TAS-89; SCH-271."""
         stage = delayed()
         stage.check("Ready")
         delays = []
@@ -146,7 +147,7 @@ class TestDelayed:
         assert delays == [1, 2, 4, 8, 16, 30, 30, 30]
 
     def test_it_takes_no_quota_a_second_time(self) -> None:
-        """SCH-341: the queue is full, and full it stays."""
+        """TAS-84, TAS-87; SCH-341: the queue is full, and full it stays."""
         stage = delayed()
         stage.submit("other", 3)
         stage.check("Ready")
@@ -156,7 +157,7 @@ class TestDelayed:
         assert usage == 4000
 
     def test_a_workload_evicted_meanwhile_gets_none(self) -> None:
-        """SCH-271: readiness triggers it again."""
+        """TAS-86, and our choice for Q-16; SCH-271: readiness triggers it again."""
         stage = delayed(**PREEMPTING)
         stage.check("Ready")
         stage.submit("boss", 4, priority=9)
@@ -262,7 +263,7 @@ class TestReplacement:
         assert stage.engine.wake_at() is None
 
     def test_without_replacement_it_is_evicted(self) -> None:
-        """SCH-332, SCH-361: and neither requeued nor given a pending reason."""
+        """TAS-110; SCH-332, SCH-361: and neither requeued nor given a pending reason."""
         stage = running()
         stage.fail_node("n1", "n7")
         assert stage.later(1).decisions == [EvictForFailedNodes(W, ("n1", "n7"))]
@@ -280,7 +281,7 @@ class TestReplacement:
         assert stage.later(1).decisions == [EvictForFailedNodes(W, ("n1",))]
 
     def test_without_failing_fast_it_is_tried_until_a_node_comes(self) -> None:
-        """SCH-332, SCH-272."""
+        """TAS-110; SCH-332, SCH-272."""
         stage = running(TASFailedNodeReplacementFailFast=False)
         stage.fail_node("n1")
         assert [type(each) for each in stage.later(1).decisions] == [KeepUnplaced]
@@ -288,7 +289,7 @@ class TestReplacement:
         assert stage.later(2).reserved == ["w"]
 
     def test_no_workload_is_preempted_for_it(self) -> None:
-        """TAS-109."""
+        """Our choice for Q-17, TAS-109."""
         stage = SecondPassHarness(configured(TASFailedNodeReplacementFailFast=False), "n1", **PREEMPTING)
         stage.gang("w", 1, request=UNCONSTRAINED)
         stage.turn()

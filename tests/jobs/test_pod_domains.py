@@ -49,11 +49,13 @@ def ranked(**counts: int) -> Workload:
 
 
 def test_pods_with_ranks_get_the_domains_of_their_ranks() -> None:
+    """TAS-95, TAS-97."""
     pods = [started_pod("d", 3), started_pod("a", 0), started_pod("c", 2), started_pod("b", 1)]
     assert ungated(ranked(h1=2, h2=2), *pods) == {"a": "h1", "b": "h1", "c": "h2", "d": "h2"}
 
 
 def test_some_pods_with_ranks_get_theirs_before_the_others_exist() -> None:
+    """TAS-97."""
     assert ungated(ranked(h1=2, h2=2), started_pod("c", 2)) == {"c": "h2"}
 
 
@@ -74,15 +76,18 @@ def test_a_recreated_pod_returns_to_the_domain_of_its_rank() -> None:
     ],
 )
 def test_without_valid_ranks_of_all_pods_domains_are_filled_in_order(pods: list[JsonObject], why: str) -> None:
+    """TAS-97, TAS-98."""
     assert ungated(ranked(h1=2, h2=2), *pods) == {"a": "h1", "b": "h1"}, why
 
 
 def test_an_assignment_for_fewer_pods_than_there_are_ranks_is_filled_in_order() -> None:
+    """TAS-97."""
     workload = placed_workload(placed_set("main", hosts(h1=1, h2=1), count=4, pod_index_label=INDEX))
     assert ungated(workload, started_pod("a", 3), started_pod("b", 2), started_pod("c", 1)) == {"a": "h1", "b": "h2"}
 
 
 def test_greedy_counts_the_pods_that_are_in_a_domain_already() -> None:
+    """TAS-98."""
     workload = placed_workload(placed_set("main", hosts(h1=2, h2=2)))
     running = [started_pod("r", on={HOST: "h1"}), started_pod("s", on={HOST: "h2"}, phase="Succeeded")]
     waiting = [started_pod(name) for name in "abcd"]
@@ -101,6 +106,7 @@ def test_a_gated_pod_that_is_deleted_needs_no_domain() -> None:
 
 
 def test_ex_19_ranks_in_a_group_of_leader_and_workers() -> None:
+    """EX-19; TAS-96, TAS-97."""
     shared: dict[str, Any] = {"required": RACK, "pod_set_group_name": "g"}
     workload = placed_workload(
         placed_set("leader", hosts(h2=1), **shared),
@@ -119,6 +125,7 @@ def test_an_offset_of_the_template_is_taken_off_the_index() -> None:
 
 
 def test_an_offset_that_is_no_number_is_an_error() -> None:
+    """TAS-99."""
     pods = [started_pod("a", 0, annotations={OFFSET: "one"})]
     with pytest.raises(RetryError, match=r"pod ns/a: annotation kueue.x-k8s.io/pod-index-offset is 'one'"):
         ungated(ranked(h1=1), *pods)

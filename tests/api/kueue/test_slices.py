@@ -72,7 +72,7 @@ def roots(assignment: TopologyAssignment) -> list[list[str]]:
 
 
 def test_ex_18_the_shorter_of_both_encodings_is_used() -> None:
-    """TAS-73(4)."""
+    """EX-18; TAS-73(4)."""
     domains = [Domain(("pool-a-n1",), 2), Domain(("pool-a-n2",), 2), Domain(("pool-b-n7",), 1)]
     (part,) = compress_by_prefix([HOST], domains).slices
     assert to_json(part) == {

@@ -90,7 +90,7 @@ def test_exclusions_are_counted() -> None:
     trial, lines = explained(play, "w")
     assert trial.placement is not None
     assert lines == [
-        "ns/w can't be placed on the nodes of flavor tas, even if no workload used them:"
+        "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended:"
         " rack b1/r1 has room for 1 of 2 pods, and no other domain for more.",
         "No room for any pod on 1 of 2 nodes: 1 with taint gpu=true:NoSchedule, which it does not tolerate.",
     ]
@@ -107,7 +107,7 @@ def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
     found = play.engine.explain(ObjectKey("ns", "w"), play.now)
     assert [type(each) for each in remedies(found)] == [MorePlaces]
     assert explanation_lines(found)[0].startswith(
-        "ns/w can't be placed on the nodes of flavor tas, even if no workload used them: rack b1/r1 has room for 4 of 5"
+        "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended: rack b1/r1 has room for 4 of 5"
     )
 
 

@@ -65,6 +65,7 @@ def play_with(request: Json) -> TopologyScenarioBuilder:
 
 @pytest.mark.parametrize("what", UNSUITABLE)
 def test_an_unsuitable_request_waits_with_the_reason_and_no_other_waits_for_it(what: str) -> None:
+    """TAS-15, TAS-36, TAS-43, TAS-57."""
     request, reason = UNSUITABLE[what]
     play = play_with(request)
     play.turn()

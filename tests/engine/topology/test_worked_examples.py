@@ -48,34 +48,34 @@ V = {
 
 
 def test_ex_1_the_tightest_rack_is_taken() -> None:
-    """TAS-50, TAS-51(3)."""
+    """EX-1; TAS-50, TAS-51(3)."""
     assert workers(domains(T).place(request(5, required="rack"))) == {"h6": 3, "h7": 2}
 
 
 def test_ex_2_no_rack_is_large_enough() -> None:
-    """TAS-51(5), TAS-113."""
+    """EX-2; TAS-51(5), TAS-113."""
     assert failed(domains(T).place(request(8, required="rack"))) == (
         'topology "default" allows to fit only 7 out of 8 pod(s)'
     )
 
 
 def test_ex_3_a_preferred_request_climbs_one_level() -> None:
-    """TAS-51(6), TAS-52(2)."""
+    """EX-3; TAS-51(6), TAS-52(2)."""
     assert workers(domains(T).place(request(9, preferred="rack"))) == {"h1": 2, "h2": 2, "h3": 4, "h5": 1}
 
 
 def test_ex_4_a_preferred_request_that_no_block_can_have_is_spread() -> None:
-    """TAS-51(7)."""
+    """EX-4; TAS-51(7)."""
     assert workers(domains(T).place(request(14, preferred="rack"))) == {"h1": 2, "h2": 2, "h3": 4, "h6": 3, "h7": 3}
 
 
 def test_ex_5_an_unconstrained_request_takes_the_smallest_host_that_suffices() -> None:
-    """TAS-51(4)."""
+    """EX-5; TAS-51(4)."""
     assert workers(domains(T).place(request(4, unconstrained=True))) == {"h3": 4}
 
 
 def test_ex_6_an_unconstrained_request_fills_the_gaps() -> None:
-    """TAS-44, TAS-51(7d)."""
+    """EX-6; TAS-44, TAS-51(7d)."""
     asked = request(6, unconstrained=True)
     assert workers(domains(T).place(asked)) == {"h1": 2, "h2": 2, "h4": 1, "h5": 1}
     best_fit = domains(T, settings=PlacementSettings(mixes_profiles=False))
@@ -83,19 +83,19 @@ def test_ex_6_an_unconstrained_request_fills_the_gaps() -> None:
 
 
 def test_ex_7_slices_of_hosts_in_a_required_block() -> None:
-    """TAS-51, TAS-52(2)."""
+    """EX-7; TAS-51, TAS-52(2)."""
     asked = request(10, required="block", layers=(SliceLayer(HOST, 2),))
     assert workers(domains(U).place(asked)) == {"h2": 2, "h3": 4, "h4": 4}
 
 
 def test_ex_8_slices_of_racks_in_a_preferred_block() -> None:
-    """TAS-52(3)."""
+    """EX-8; TAS-52(3)."""
     asked = request(12, preferred="block", layers=(SliceLayer("rack", 3),))
     assert workers(domains(U).place(asked)) == {"h1": 3, "h2": 3, "h3": 4, "h4": 2}
 
 
 def test_ex_9_slices_alone_start_at_the_highest_level() -> None:
-    """TAS-43, TAS-51(4)."""
+    """EX-9; TAS-43, TAS-51(4)."""
     asked = request(12, layers=(SliceLayer("rack", 4),))
     assert workers(domains(U).place(asked)) == {"h1": 5, "h2": 3, "h3": 4}
 
@@ -104,13 +104,13 @@ LAYERS = (SliceLayer("block", 8), SliceLayer("rack", 4), SliceLayer(HOST, 2))
 
 
 def test_ex_10_layers_of_slices() -> None:
-    """TAS-47(1), TAS-57, TAS-58, TAS-59."""
+    """EX-10; TAS-47(1), TAS-57, TAS-58, TAS-59."""
     asked = request(16, required="block", layers=LAYERS)
     assert workers(domains(V).place(asked)) == {"h1": 4, "h2": 2, "h3": 2, "h4": 4, "h5": 2, "h6": 2}
 
 
 def test_ex_10_a_failure_counts_slices_per_layer() -> None:
-    """TAS-114."""
+    """EX-10; TAS-114."""
     tree = {"b1": {"r1": {"h1": 4, "h2": 2}, "r2": {"h3": 3, "h4": 3}}, "b2": {"r3": {"h5": 4, "h6": 1}}}
     assert failed(domains(tree).place(request(16, required="block", layers=LAYERS))) == (
         'topology "default" doesn\'t allow to fit; 1/2 slice(s) fit on level block;'
@@ -128,21 +128,21 @@ LEADER = {
 
 
 def test_ex_11_the_leader_is_placed_where_it_costs_no_worker_that_is_needed() -> None:
-    """TAS-46(4), TAS-47(3), TAS-53."""
+    """EX-11; TAS-46(4), TAS-47(3), TAS-53."""
     found = placed(domains(PAIR, ("rack", HOST)).place(request(6, **LEADER)))
     assert pods(found.leader) == {"h2": 1}
     assert pods(found.workers) == {"h1": 4, "h2": 2}
 
 
 def test_ex_11_a_failure_reports_capacity_next_to_the_leader() -> None:
-    """Our choice for Q-4: Kueue reports 7 out of 7, without the leader."""
+    """EX-11; our choice for Q-4: Kueue reports 7 out of 7, without the leader."""
     assert failed(domains(PAIR, ("rack", HOST)).place(request(7, **LEADER))) == (
         'topology "default" allows to fit only 6 out of 7 pod(s)'
     )
 
 
 def test_ex_15_a_topology_without_hosts_names_domains_by_path() -> None:
-    """TAS-22(4), TAS-55."""
+    """EX-15; TAS-22(4), TAS-55."""
     tree = {"b1": {"r1": 5, "r2": 3}, "b2": {"r1": 6, "r3": 2}}
     found = placed(domains(tree, ("block", "rack")).place(request(7, preferred="rack"))).workers
     assert found.levels == ("block", "rack")
@@ -150,7 +150,7 @@ def test_ex_15_a_topology_without_hosts_names_domains_by_path() -> None:
 
 
 def test_ex_13_a_failed_node_is_replaced_in_the_same_rack() -> None:
-    """TAS-46(1), TAS-107, TAS-108."""
+    """EX-13; TAS-46(1), TAS-107, TAS-108."""
     topologies = store(T)
     flavor = flavor_of(topologies)
     asked = request(5, required="rack")
@@ -165,7 +165,7 @@ def test_ex_13_a_failed_node_is_replaced_in_the_same_rack() -> None:
 
 
 def test_ex_13_a_failed_node_without_replacement() -> None:
-    """TAS-115: nodes outside the mandatory domain are counted as excluded."""
+    """EX-13; TAS-115: nodes outside the mandatory domain are counted as excluded."""
     topologies = store(T)
     flavor = flavor_of(topologies)
     asked = request(5, required="rack")
@@ -185,7 +185,7 @@ def assigned(**hosts: int) -> TopologyDomains:
 
 @pytest.mark.parametrize("main", [{"preferred": "block"}, {}])
 def test_ex_14_the_rest_of_a_slice_keeps_replacements_in_its_rack(main: dict[str, str]) -> None:
-    """TAS-108; without a main topology Kueue fails, and we place without one (Q-13)."""
+    """EX-14; TAS-108; without a main topology Kueue fails, and we place without one (Q-13)."""
     topologies = store({"b1": {"r1": {"h1": 5, "h2": 4}, "r2": {"h3": 5, "h4": 9}}})
     flavor = flavor_of(topologies)
     existing = assigned(h1=2, h2=2, h3=4)
@@ -198,7 +198,7 @@ def test_ex_14_the_rest_of_a_slice_keeps_replacements_in_its_rack(main: dict[str
 
 
 def test_ex_14_a_whole_slice_may_move_to_another_rack() -> None:
-    """TAS-108: the request is not `required`."""
+    """EX-14; TAS-108: the request is not `required`."""
     topologies = store({"b1": {"r1": {"h1": 2, "h2": 2}, "r2": {"h3": 4}, "r3": {"h4": 4}}})
     flavor = flavor_of(topologies)
     existing = assigned(h1=2, h2=2, h3=4)
@@ -211,7 +211,7 @@ def test_ex_14_a_whole_slice_may_move_to_another_rack() -> None:
 
 
 def test_ex_16_causes_of_exclusions() -> None:
-    """TAS-45, TAS-46(3), TAS-115."""
+    """EX-16; TAS-45, TAS-46(3), TAS-115."""
     topologies = store({})
     labels = {"block": "b1", "rack": "r1", "pool": "x"}
     tainted = (Taint(key="gpu", effect="NoSchedule", value="true"),)
@@ -227,7 +227,7 @@ def test_ex_16_causes_of_exclusions() -> None:
 
 
 def test_ex_17_flavors_share_the_usage_of_hosts() -> None:
-    """TAS-31; the gate switches it off."""
+    """EX-17; TAS-31; the gate switches it off."""
     for shares, outcome in ((True, "allows to fit only 2 out of 4 pod(s)"), (False, "")):
         topologies = store({"b": {"r": {"h1": 8}}}, settings=PlacementSettings(shares_hosts=shares))
         topologies.put_flavor(Flavor("other", {}, (), (), "default"))
@@ -237,7 +237,7 @@ def test_ex_17_flavors_share_the_usage_of_hosts() -> None:
 
 
 def test_ex_20_an_elastic_workload_grows_next_to_its_pods() -> None:
-    """TAS-67; the old slice's usage is released, so that it counts once (Q-12)."""
+    """EX-20; TAS-67; the old slice's usage is released, so that it counts once (Q-12)."""
     flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
     previous = GroupPlacement(assigned(h1=2, h2=2))
     found = placed(place_elastic(flavor, request(5, unconstrained=True), previous))
@@ -245,7 +245,7 @@ def test_ex_20_an_elastic_workload_grows_next_to_its_pods() -> None:
 
 
 def test_ex_20_an_elastic_workload_shrinks_from_the_end() -> None:
-    """TAS-67."""
+    """EX-20; TAS-67."""
     flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
     previous = GroupPlacement(assigned(h1=2, h2=2))
     found = placed(place_elastic(flavor, request(3, unconstrained=True), previous))
@@ -261,7 +261,7 @@ def test_ex_20_an_elastic_workload_shrinks_from_the_end() -> None:
     ],
 )
 def test_ex_12_balanced_placement(count: int, expected: dict[str, int]) -> None:
-    """TAS-60, TAS-61, TAS-62, TAS-63 and TAS-64; the last one fits no block, and is placed as without the gate."""
+    """EX-12; TAS-60, TAS-61, TAS-62, TAS-63, TAS-64; the last one fits no block, and is placed as without the gate."""
     tree = {"b1": {"r1": {"h1": 6, "h2": 6}, "r2": {"h3": 5, "h4": 5, "h5": 2}}, "b2": {"r3": {"h6": 9, "h7": 3}}}
     balanced = domains(tree, settings=PlacementSettings(balances=True))
     assert workers(balanced.place(request(count, preferred="rack"))) == expected

@@ -149,7 +149,7 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
         return f"can't use any flavor of queue {queue}: {trial.attempt.obstacle}"
     if trial.placement is not None and not exceeds_maximum(trial):
         flavor, shortfall = trial.attempt.flavor, shortfall_text(trial.placement.failure)
-        return f"can't be placed on the nodes of flavor {flavor}, even if no workload used them: {shortfall}"
+        return f"can't be placed on the nodes of flavor {flavor}, even if other workloads ended: {shortfall}"
     return f"requests more than the queue can ever provide: {_shortages(trial)}"
 
 
