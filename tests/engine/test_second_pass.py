@@ -345,9 +345,8 @@ class TestExplained:
         (trial,) = evaluation.pod_sets[0].short[0]
         assert trial.placement is not None
         assert [each.workload.name for each in trial.placement.holders] == ["small"]
-        assert text.startswith(
-            "ns/w has 1 cpu of tas in queue q and waits for nodes of flavor tas: "
-            'topology "default" doesn\'t allow to fit any of 1 pod(s)'
+        assert text == (
+            "ns/w has 1 cpu of tas in queue q and waits for nodes of flavor tas: no domain has room for 1 pod."
         )
 
     def test_pods_that_are_placed_next(self) -> None:
@@ -376,8 +375,7 @@ class TestExplained:
         assert evaluation is not None
         assert evaluation.preemption.help is PreemptionOutlook.POINTLESS
         assert text == (
-            "ns/w is admitted to queue q with 1 cpu of tas and waits for nodes of flavor tas: "
-            'topology "default" doesn\'t allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "cpu": 1.'
+            "ns/w is admitted to queue q with 1 cpu of tas and waits for nodes of flavor tas: no domain has room for 1 pod."
         )
 
 

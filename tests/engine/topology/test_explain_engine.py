@@ -66,7 +66,7 @@ def test_exclusions_are_counted_by_cause_the_most_frequent_first() -> None:
     ]
     play.gang("more", 1, request=UNCONSTRAINED)
     play.turn()
-    assert explained(play, "w")[1][0].endswith("all domains together have room for none of 3 pods.")
+    assert explained(play, "w")[1][0].endswith("no domain has room for any of 3 pods.")
 
 
 def test_its_remedy_is_capacity_of_nodes() -> None:

@@ -19,10 +19,11 @@ def shortfall_text(failure: PlacementFailure) -> str:
     """How many of the pods fit, and where; the message where the request itself is the problem."""
     if failure.problem or failure.layers:
         return failure.message
-    requested = f"{failure.requested} {failure.unit}s"
+    requested = _counted(failure.requested, failure.unit)
+    if not failure.fitting:
+        return f"no domain has room for {'any of ' if failure.requested > 1 else ''}{requested}"
     if not failure.domain:
-        fits = f"{failure.fitting} of" if failure.fitting else "none of"
-        return f"all domains together have room for {fits} {requested}"
+        return f"all domains together have room for {failure.fitting} of {requested}"
     domain = f"{failure.level} {'/'.join(failure.domain)}"
     return f"{domain} has room for {failure.fitting} of {requested}, and no other domain for more"
 
@@ -30,7 +31,7 @@ def shortfall_text(failure: PlacementFailure) -> str:
 def placement_holders(trial: PlacementTrial, named: int) -> Iterator[str]:
     """The workloads with pods in the domain of a failure."""
     if trial.holders:
-        names = [f"{each.workload} ({each.pods} pod{'s' * (each.pods != 1)})" for each in trial.holders[:named]]
+        names = [f"{each.workload} ({_counted(each.pods, 'pod')})" for each in trial.holders[:named]]
         more = len(trial.holders) + trial.others - len(names)
         where = "/".join(trial.failure.domain) or "these nodes"
         yield f"Pods of other workloads in {where}: {', '.join(names)}{f' and {more} more' if more else ''}."
@@ -41,6 +42,10 @@ def placement_exclusions(failure: PlacementFailure) -> Iterator[str]:
     if failure.exclusions:
         count = sum(failure.exclusions.values())
         yield f"No room for any pod on {count} of {failure.total_nodes} nodes: {', '.join(_excluded(failure))}."
+
+
+def _counted(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
 
 
 def _excluded(failure: PlacementFailure) -> Sequence[str]:
