@@ -375,7 +375,8 @@ class TestExplained:
         assert evaluation is not None
         assert evaluation.preemption.help is PreemptionOutlook.POINTLESS
         assert text == (
-            "ns/w is admitted to queue q with 1 cpu of tas and waits for nodes of flavor tas: no domain has room for 1 pod."
+            "ns/w is admitted to queue q with 1 cpu of tas and waits for nodes of flavor tas:"
+            " no domain has room for 1 pod."
         )
 
 

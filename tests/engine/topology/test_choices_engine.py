@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.scenario_builders import configured
-from engine.topology.topology_play import HOST, RACK, UNCONSTRAINED, TopologyPlay, required
+from engine.topology.topology_scenario_builder import HOST, RACK, UNCONSTRAINED, TopologyScenarioBuilder, required
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import KeepUnplaced
 
@@ -21,7 +21,7 @@ def add_pod_set(manifest: Json, name: str, count: int, request: Json = None) -> 
 
 def test_a_pod_set_without_pods_is_not_placed() -> None:
     """TAS-39."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 2}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2}}})
     play.tas_queue("q")
     play.put(add_pod_set(play.gang_of("w", 2, request=required(RACK)), "none", 0, required(RACK)))
     assert play.turn().reserved == ["w"]
@@ -30,7 +30,7 @@ def test_a_pod_set_without_pods_is_not_placed() -> None:
 
 def test_only_the_pod_set_with_a_failed_node_is_placed_again() -> None:
     """TAS-39."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 2, "h2": 2, "h3": 2}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2, "h2": 2, "h3": 2}}})
     play.tas_queue("q")
     play.put(add_pod_set(play.gang_of("w", 2, request=required(HOST)), "other", 2, required(HOST)))
     play.turn()
@@ -45,7 +45,7 @@ def test_only_the_pod_set_with_a_failed_node_is_placed_again() -> None:
 
 def test_a_queue_without_resources_is_not_one_of_tas_flavors() -> None:
     """Q-5: pods that request nothing are admitted without places."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 1}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}})
     play.queue("q", groups=[])
     manifest = play.gang_of("w", 3)
     (container,) = manifest["spec"]["podSets"][0]["template"]["spec"]["containers"]
@@ -57,7 +57,7 @@ def test_a_queue_without_resources_is_not_one_of_tas_flavors() -> None:
 
 def test_what_a_cycle_takes_counts_in_all_flavors_of_the_hosts() -> None:
     """Q-6: two queues without a common cohort, each with a flavor of its own."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
     play.tas_flavor("other")
     play.tas_queue("a", 4, cohort="R")
     play.tas_queue("b", 4, "other", cohort="R")
@@ -70,7 +70,9 @@ def test_what_a_cycle_takes_counts_in_all_flavors_of_the_hosts() -> None:
 
 def test_one_failed_node_is_replaced_in_a_pass() -> None:
     """Q-7: the first that is listed; the assignment with the other one can't be completed."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 1, "h2": 1, "h3": 1}}}, configured(TASFailedNodeReplacementFailFast=False))
+    play = TopologyScenarioBuilder(
+        {"b1": {"r1": {"h1": 1, "h2": 1, "h3": 1}}}, configured(TASFailedNodeReplacementFailFast=False)
+    )
     play.tas_queue("q")
     play.gang("w", 3, request=required(RACK))
     play.turn()
@@ -86,7 +88,7 @@ def test_one_failed_node_is_replaced_in_a_pass() -> None:
 
 def test_of_several_pod_sets_that_fail_the_first_is_reported() -> None:
     """Q-8."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 1}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}})
     play.tas_queue("q")
     play.put(add_pod_set(play.gang_of("w", 3, request=required(RACK)), "another", 5, required(RACK)))
     play.turn()
@@ -97,7 +99,7 @@ def test_of_several_pod_sets_that_fail_the_first_is_reported() -> None:
 
 def test_pod_sets_of_a_workload_are_checked_together_against_a_cycle() -> None:
     """Q-14: each pod set alone still has its host after the first entry, both together have not."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
     for name in "ab":
         play.tas_queue(name, 4, cohort="R")
     play.gang("first", 2, "a", priority=1, request=required(RACK))
@@ -109,7 +111,7 @@ def test_pod_sets_of_a_workload_are_checked_together_against_a_cycle() -> None:
 
 def test_every_pod_set_that_no_empty_cluster_could_have_is_named() -> None:
     """Q-15: the first fails for what others use, the second for the size of the rack."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 4}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
     play.tas_queue("q")
     play.gang("first", 2, request=required(RACK))
     play.turn()

@@ -50,7 +50,7 @@ def test_it_names_the_domain_how_many_fit_and_which_workloads_use_it() -> None:
 
 def test_exclusions_are_counted_by_cause_the_most_frequent_first() -> None:
     """TAS-115; a request that may be spread is short of all domains together."""
-    play = TopologyPlay({"b1": {"r1": {"h1": 1, "h2": 4}}})
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1, "h2": 4}}})
     play.node("h3", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
     play.tas_queue("q", 100)
     play.gang("one", 4, request=required(RACK))

@@ -5,6 +5,13 @@ from typing import Any
 import pytest
 
 from engine.topology.topology_scenario_builder import BLOCK, HOST, RACK, TopologyScenarioBuilder, required
+from kohort.api.codec import from_json
+from kohort.api.core.nodes import Node
+from kohort.controllers.topology.nodes import reduced
+from kohort.engine.engine import Engine
+from kohort.engine.events import ObjectUpserted
+from kohort.engine.topology import FlavorDomains
+from kohort.engine.topology.tree import DomainTree
 
 READY: Any = {"type": "Ready", "status": "True", "reason": "r", "message": ""}
 LABELS = {"pool": "tas", BLOCK: "b1", RACK: "r1"}
@@ -65,3 +72,60 @@ def test_thousands_of_nodes_with_garbage() -> None:
     play.gang("v", 1, "other", request=required(RACK))
     assert sorted(play.turn().reserved) == ["v", "w"]
     assert play.used() == {"good": 3}
+
+
+class UncheckedScenarioBuilder(TopologyScenarioBuilder):
+    """On an engine that does not check all its state after every event."""
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.settings)
+
+
+KINDS = 5
+
+
+def strange(number: int) -> Any:
+    """A node that is alone in its domains, shares a hostname with thousands, or has nothing that can be used."""
+    name = f"n{number}"
+    match number % KINDS:
+        case 0:
+            return garbage(name, labels={BLOCK: f"b{number}", RACK: f"-{number}"}, allocatable={"cpu": "0"})
+        case 1:
+            return garbage(name, labels={HOST: "one-for-all", RACK: f"r{number % 100}"}, allocatable={"cpu": "1e-9"})
+        case 2:
+            return garbage(name, labels={f"label-{number}": "x", BLOCK: "", RACK: "", HOST: ""}, allocatable={})
+        case 3:
+            return garbage(name, allocatable={"cpu": f"{number}Zi!", "pods": "110"})
+        case _:
+            return garbage(name, labels={"pool": f"p{number}"})
+
+
+def test_a_hundred_thousand_nodes_with_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree is built once; gangs that fit are admitted, others have the reason, and a change costs no new tree."""
+    built: list[str] = []
+    build = FlavorDomains._build
+
+    def recorded(self: FlavorDomains) -> DomainTree:
+        built.append(self.name)
+        return build(self)
+
+    monkeypatch.setattr(FlavorDomains, "_build", recorded)
+    play = UncheckedScenarioBuilder({})
+    play.node("good", 3, rack="r0")
+    for number in range(100_000):
+        play.engine.apply(ObjectUpserted(reduced(from_json(strange(number), Node))), play.now)
+    play.tas_queue("q")
+    play.tas_queue("other")
+    play.gang("unsuitable", 3, request=required("row"))
+    play.gang("wide", 4, request=required(RACK))
+    play.gang("w", 2, request=required(RACK))
+    play.gang("v", 1, "other", request=required(RACK))
+    assert sorted(play.turn().reserved) == ["v", "w"]
+    assert play.used() == {"good": 3}
+    assert 'Flavor "tas" does not contain the requested level (requested: row' in play.waiting["unsuitable"].message
+    assert "allows to fit only 2 out of 4 pod(s). Total nodes: 40003; excluded: " in play.waiting["wide"].message
+    play.engine.apply(
+        ObjectUpserted(reduced(from_json(garbage("n0", labels={BLOCK: "b0", RACK: "-0"}), Node))), play.now
+    )
+    play.turn()
+    assert built == ["tas"]
