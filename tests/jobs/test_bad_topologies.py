@@ -9,6 +9,7 @@ from jobs.bad_topologies import BAD_TOPOLOGIES, PODS, annotated, path_of
 from jobs.pod_builders import K, job_context, make_member, make_pod, of_kind, pod_harness
 from jobs.pod_flows import FRAMEWORKS
 from jobs.pod_flows import PODS as POD_FRAMEWORK
+from jobs.topology_harness import gang, running_topology_harness
 from kohort.api.codec import JsonObject
 from kohort.api.merge import merge
 from kohort.jobs.contract import Framework
@@ -93,3 +94,39 @@ def test_bad_annotations_of_older_objects_can_be_read(what: str) -> None:
     request = topology_request(template, pod_harness(**GATES).gates)
     for layer in request.slice_constraints if request else ():
         assert 1 <= layer.size < 2**31
+
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+async def test_without_webhooks_an_event_names_the_field_and_the_remedy() -> None:
+    """No manager crashes, and other jobs get their places (TAS-12, TAS-13, JOB-77)."""
+    async with running_topology_harness() as cluster:
+        for number, bad in enumerate(BAD_TOPOLOGIES.values()):
+            name = f"bad-{number}"
+            await cluster.create(with_template(gang(name, PODS), bad.annotations))
+            await cluster.settle()
+            found = (await cluster.server.get(EVENTS))["items"]
+            (event,) = [each for each in found if is_about(each, name) and each["type"] == "Warning"]
+            assert event["reason"] == "InvalidTopologyAnnotations"
+            assert path_of(bad, TEMPLATE)[:900] in event["message"]
+            assert len(event["message"]) > 1000 or bad.remedy in event["message"]
+            await cluster.end_job(name)
+            await cluster.settle()
+        await cluster.create(gang("good", 6, required_topology="rack"))
+        await cluster.settle()
+        assert sum((await cluster.running("good")).values()) == 6
+        assert len(cluster.processes) == 1
+
+
+async def test_valid_annotations_have_no_event() -> None:
+    async with running_topology_harness() as cluster:
+        await cluster.create(gang("good", 4, required_topology="rack"))
+        await cluster.settle()
+        assert [
+            each["reason"] for each in (await cluster.server.get(EVENTS))["items"] if each["type"] == "Warning"
+        ] == []
+
+
+def is_about(event: JsonObject, job: str) -> bool:
+    return bool(event["involvedObject"]["kind"] == "Job" and event["involvedObject"]["name"] == job)

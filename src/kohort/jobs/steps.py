@@ -4,10 +4,13 @@ Each either continues (None) or ends the pass. They run in the order of `PASS_ST
 """
 
 from collections.abc import Callable
+from itertools import islice
+from typing import Final
 
 from msgspec.structs import replace
 
 from kohort.api.conditions import find
+from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.times import parse_duration, to_timedelta
 from kohort.engine.lifecycle import reasons
@@ -41,11 +44,15 @@ from kohort.jobs.reconcile_pass import (
 )
 from kohort.jobs.slices import find_slice, is_elastic, new_slice, unfinished_slices
 from kohort.jobs.timing import with_gate_removals
+from kohort.jobs.validation.templates import template_errors
 from kohort.jobs.workload_matching import find_match, find_prebuilt, fresh_workload, name_of
 from kohort.kube.options import DeletionOptions
 
 FAILED_TO_START = "FailedToStart"
 SUCCEEDED, FAILED = "Succeeded", "Failed"
+INVALID_ANNOTATIONS: Final = "InvalidTopologyAnnotations"
+MAX_ERRORS: Final = 3
+"""Errors of topology annotations that an event has."""
 QUEUE_NAME_ANNOTATION = f"The queue is named by annotation {QUEUE_NAME_LABEL}, as older guides do; use a label instead"
 
 PassStep = Callable[[ReconcilePass], EndPass | None]
@@ -148,11 +155,21 @@ def create_workload(this: ReconcilePass) -> EndPass | None:
     if this.framework.is_active(this.obj) and not is_elastic(this):
         return DONE
     workload = _new_workload(this)
+    _record_invalid_templates(this)
     this.effects.append(CreateWorkload(workload, this.obj))
     this.record_event("CreatedWorkload", f"Created Workload: {name_of(workload)}")
     if QUEUE_NAME_LABEL in annotations(this.obj):
         this.effects.append(record_event(this.obj, "QueueNameAnnotation", QUEUE_NAME_ANNOTATION, "Warning"))
     return DONE
+
+
+def _record_invalid_templates(this: ReconcilePass) -> None:
+    """Report topology annotations that no webhook has rejected: what can't be read is ignored (JOB-77, JOB-78)."""
+    if not this.reads.gates.enabled(Gate.TopologyAwareScheduling):
+        return
+    errors = [str(error) for error in islice(template_errors(this.framework, this.obj, this.reads), MAX_ERRORS)]
+    if errors:
+        this.effects.append(record_event(this.obj, INVALID_ANNOTATIONS, "; ".join(errors), "Warning"))
 
 
 def _new_workload(this: ReconcilePass) -> Workload:
