@@ -5,7 +5,15 @@ Runs only when selected by name (`make test-faults`); `test_topology_faults` has
 
 import pytest
 
-from jobs.topology_faults import FAILURES, WRITES, assert_flow_ends_well, flow
+from jobs.topology_faults import (
+    FAILURES,
+    URGENT_WRITES,
+    WRITES,
+    assert_flow_ends_well,
+    assert_preemption_ends_well,
+    flow,
+    preemption,
+)
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -14,3 +22,9 @@ from jobs.topology_faults import FAILURES, WRITES, assert_flow_ends_well, flow
 async def test_the_manager_crashes_after_any_write(writes: int, fails_while_down: bool, failure: str) -> None:
     async with flow(failure, writes, fails_while_down=fails_while_down) as cluster:
         await assert_flow_ends_well(cluster)
+
+
+@pytest.mark.parametrize("writes", range(URGENT_WRITES))
+async def test_the_manager_crashes_between_preemption_and_replacement(writes: int) -> None:
+    async with preemption(writes) as cluster:
+        await assert_preemption_ends_well(cluster)

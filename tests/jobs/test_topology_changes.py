@@ -51,7 +51,11 @@ async def leave_flavor(cluster: TopologyHarness) -> None:
     await cluster.relabel("r1-a", tier="b")
 
 
-CHANGES = [move_to_other_rack, remove_label, cordon, fail_with_running_pods, leave_flavor]
+async def taint(cluster: TopologyHarness) -> None:
+    await cluster.set_node("r1-a", {"spec": {"taints": [{"key": "broken", "effect": "NoSchedule"}]}})
+
+
+CHANGES = [move_to_other_rack, remove_label, cordon, fail_with_running_pods, leave_flavor, taint]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -91,7 +95,7 @@ async def test_a_node_that_changes_back_is_used_again(change: Any) -> None:
         assert await submit(cluster, "wide", 6) != {}
         assert await submit(cluster, "train", 6) == {}
         await cluster.relabel("r1-a", rack="r1", tier="a")
-        await cluster.set_node("r1-a", {"spec": {"unschedulable": None}})
+        await cluster.set_node("r1-a", {"spec": {"unschedulable": None, "taints": None}})
         await cluster.set_ready("r1-a", "True")
         await cluster.settle()
         assert await cluster.running("train") == {"r1-a": 2, "r1-b": 2, "r1-c": 2}

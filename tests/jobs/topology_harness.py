@@ -15,6 +15,7 @@ from jobs.job_manager_harness import DEFAULT_SETTINGS, JobManagerHarness, queue_
 from jobs.topology_builders import HOST, INDEX, K
 from kit.apiserver import InMemoryApiServer, Object
 from kit.builders.batch import make_job
+from kit.faults import StreamFault
 from kit.kueue_apiserver import running_kueue_apiserver
 from kohort.api.codec import from_json
 from kohort.api.conditions import is_true
@@ -61,6 +62,10 @@ def gang(name: str, pods: int, queue: str = "q", **topology: str) -> Object:
     return made
 
 
+WRITES_PER_STREAM = 4
+"""Writes of all clients after which watches end, where they do."""
+
+
 class TopologyHarness(JobManagerHarness):
     """The cluster; every forbidden state fails the test as soon as it is seen."""
 
@@ -73,6 +78,8 @@ class TopologyHarness(JobManagerHarness):
         """The assignments of admitted Workloads."""
         self.while_down: Callable[[], Awaitable[None]] = _nothing
         """What happens while no manager runs."""
+        self.stream_fault: StreamFault | None = None
+        """How all watches end after every few writes."""
         self.writes_before = 0
         """Writes with which the cluster was set up."""
         self._serial = 0
@@ -91,6 +98,9 @@ class TopologyHarness(JobManagerHarness):
         """What Job controller, scheduler, kubelets and garbage collector do now, and what must hold then."""
         if self.revision == self._handled_revision:
             return
+        written = self.revision // WRITES_PER_STREAM - self._handled_revision // WRITES_PER_STREAM
+        if self.stream_fault is not None and written:
+            self.manager.transport.end_streams(self.stream_fault)
         self._handled_revision = self.revision
         nodes = {each["metadata"]["labels"][HOST]: each for each in (await self.server.get(NODES))["items"]}
         for job in (await self.server.get(JOBS))["items"]:
