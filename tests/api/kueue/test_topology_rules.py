@@ -188,3 +188,12 @@ def test_an_assignment_is_a_list_of_domains_in_v1beta1() -> None:
     }
     newer = convert(older, V1BETA2)
     assert newer["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"] == PLACED
+
+
+@pytest.mark.parametrize("request_", [{"podSetSliceRequiredTopology": "rack"}, {"podSetSliceSize": 2}])
+def test_half_a_slice_layer_is_rejected_with_its_gate(request_: Json) -> None:
+    """TAS-16."""
+    value = workload(pod_set(count=2, topologyRequest={"required": "block", **request_}))
+    assert not create(value).accepted
+    off = FeatureGates(DEFAULT_GATES.on - {Gate.TASValidateWorkloadSliceSize})
+    assert admit(ObjectWrite(value), off).accepted
