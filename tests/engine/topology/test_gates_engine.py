@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from engine.topology.topology_play import HOST, RACK, TREE_T, UNCONSTRAINED, TopologyPlay, required
 
 from engine.scenario_builders import configured
-from engine.topology.topology_play import HOST, RACK, TREE_T, UNCONSTRAINED, TopologyPlay, required
 from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from hypothesis import event, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.topology.clusters import HOST, LEVELS, Tree, flavor_of, nodes, store
 from engine.topology.placement_strategies import SETTINGS, SHAPES, requests, trees
@@ -12,12 +13,15 @@ from kohort.engine.records import Flavor
 from kohort.engine.topology import (
     AssumedUsage,
     CapacityMode,
+    FailedNode,
     FlavorDomains,
     GroupPlacement,
+    NodeReplacement,
     PlacementRequest,
     PlacementSettings,
     TopologyDomains,
     TopologyStore,
+    replace_node,
 )
 
 PLAIN = PlacementSettings()
@@ -203,3 +207,33 @@ def test_a_search_leaves_no_trace(
     flavor.place(request, mode=CapacityMode.EMPTY)
     flavor.place(request, within=("b0", "r0"))
     assert flavor.place(request) == before
+
+
+@given(st.data(), trees(), requests(), SETTINGS)
+def test_a_replacement_moves_only_the_pods_of_the_failed_node(
+    data: st.DataObject, tree: Tree, request: PlacementRequest, settings: PlacementSettings
+) -> None:
+    """TAS-107, TAS-108: the others stay, and together they keep capacity, slices and required domain.
+
+    Of three layers, that in the middle may be split (Q-24).
+    """
+    request = structs.replace(request, leader="", leader_per_pod={})
+    topologies = with_usage(tree, [], settings)
+    flavor = flavor_of(topologies)
+    first = flavor.place(request)
+    if not isinstance(first, GroupPlacement):
+        return
+    placed = {domain.values: domain.pods for domain in first.workers.domains}
+    for values, pods in placed.items():
+        flavor.counter(values, request.per_pod).use(pods)
+    (failed,) = data.draw(st.sampled_from(list(placed)))
+    topologies.remove_node(failed)
+    found = replace_node(flavor, request, first.workers, FailedNode(failed, failed))
+    event(type(found).__name__)
+    if isinstance(found, NodeReplacement):
+        moved = {domain.values: domain.pods for domain in found.added.domains}
+        assert sum(moved.values()) == placed.pop((failed,))
+        assert {domain.values: domain.pods for domain in found.domains.domains} == Counter(placed) + Counter(moved)
+        assert (failed,) not in moved
+        outer_and_inner = request.layers if len(request.layers) < 3 else request.layers[::2]
+        assert_valid(tree, [], structs.replace(request, layers=outer_and_inner), GroupPlacement(found.domains))

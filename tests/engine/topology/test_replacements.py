@@ -62,6 +62,19 @@ def test_replacements_of_an_inner_layer_stay_in_its_domain() -> None:
     assert pods(found.domains) == {"h2": 2, "h3": 4, "h5": 2}
 
 
+def test_of_two_inner_layers_the_finer_one_groups_the_replacements() -> None:
+    """TAS-108, Q-24: four pods of a rack go to two racks, two to each."""
+    topologies = store({"b": {"r1": {"h1": 4}, "r2": {"h2": 4}, "r3": {"h3": 2}, "r4": {"h4": 2}}})
+    flavor = flavor_of(topologies)
+    existing = assigned(h1=4, h2=4)
+    use(flavor, existing)
+    topologies.remove_node("h1")
+    layers = (SliceLayer("block", 8), SliceLayer("rack", 4), SliceLayer(HOST, 2))
+    found = replace_node(flavor, request(8, required="block", layers=layers), existing, H1)
+    assert isinstance(found, NodeReplacement)
+    assert pods(found.domains) == {"h2": 4, "h3": 2, "h4": 2}
+
+
 def test_an_elastic_workload_with_a_stale_assignment_is_placed_anew() -> None:
     """TAS-67."""
     found = placed(place_elastic(domains(TREE), request(4, unconstrained=True), GroupPlacement(assigned(h9=2))))
