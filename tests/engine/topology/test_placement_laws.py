@@ -218,6 +218,8 @@ def test_a_replacement_moves_only_the_pods_of_the_failed_node(
     Of three layers, that in the middle may be split (Q-24).
     """
     request = structs.replace(request, leader="", leader_per_pod={})
+    if data.draw(st.booleans()):
+        request = structs.replace(request, layers=(), required="rack", preferred="", unconstrained=False)
     topologies = with_usage(tree, [], settings)
     flavor = flavor_of(topologies)
     first = flavor.place(request)

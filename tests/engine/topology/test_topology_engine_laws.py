@@ -6,10 +6,12 @@ The scenarios run on an engine that checks usage of domains, quota and queues af
 from typing import Any
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.checked_scenarios import checked_scenario
 from engine.invariants import check
 from engine.scenario import ScenarioRunner
+from engine.topology.topology_scenario_builder import BLOCK, HOST, RACK, TopologyScenarioBuilder, required
 from engine.topology.topology_scenarios import CALM, topology_scenarios
 from kohort.api.kueue.slices import expand
 from kohort.api.meta import ObjectKey
@@ -120,6 +122,34 @@ def test_no_inadmissible_workload_fits_the_topology(scenario: Json) -> None:
             ):
                 evaluation = stage.engine.explain(workload.key, stage.now).evaluation
                 assert evaluation is None or evaluation.mode is not FitMode.FIT or not evaluation.is_admitted
+
+
+SUBMISSIONS = st.tuples(st.sampled_from("abc"), st.integers(1, 4), st.sampled_from((BLOCK, RACK, HOST)))
+"""Queue, pods and required level of a gang."""
+ENDS = st.integers(0, 5)
+"""Number of the running gang that ends."""
+
+
+@given(st.lists(SUBMISSIONS | ENDS, min_size=3, max_size=16))
+def test_what_a_tree_releases_the_others_get(steps: list[tuple[str, int, str] | int]) -> None:
+    """TAS-24, TAS-31: three trees, one with a flavor of its own on the same nodes, and quota for everything."""
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2, "h2": 2}, "r2": {"h3": 3}}})
+    play.tas_flavor("other")
+    for name, flavor in (("a", "tas"), ("b", "tas"), ("c", "other")):
+        play.tas_queue(name, 100, flavor, cohort=f"of-{name}")
+    running: list[str] = []
+    for number, step in enumerate(steps):
+        if not isinstance(step, int):
+            queue, count, level = step
+            play.gang(f"w{number}", count, queue, request=required(level))
+        elif running:
+            play.finish(f"ns/{running.pop(step % len(running))}")
+        running += play.turn().reserved
+        for name in "abc":
+            for workload in list(play.engine.store.workloads.values()):
+                if workload.queue is play.engine.store.queues[name] and workload.key.name not in running:
+                    evaluation = play.engine.explain(workload.key, play.now).evaluation
+                    assert evaluation is None or not evaluation.is_admitted, workload.key
 
 
 @given(topology_scenarios())
