@@ -3,9 +3,16 @@
 from typing import Any
 
 import pytest
-from engine.topology.topology_play import HOST, RACK, TREE_T, UNCONSTRAINED, TopologyPlay, required
 
 from engine.scenario_builders import configured
+from engine.topology.topology_scenario_builder import (
+    HOST,
+    RACK,
+    TREE_T,
+    UNCONSTRAINED,
+    TopologyScenarioBuilder,
+    required,
+)
 from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 
@@ -21,7 +28,7 @@ TWO_HOSTS: Json = {"b1": {"r1": {"h1": 2, "h2": 2}}}
 BALANCED: Json = {"b1": {"r1": {"h1": 6, "h2": 6}, "r2": {"h3": 5, "h4": 5, "h5": 2}}}
 
 
-def gang(play: TopologyPlay, count: int, request: Json, **pod: Json) -> dict[str, int]:
+def gang(play: TopologyScenarioBuilder, count: int, request: Json, **pod: Json) -> dict[str, int]:
     """The places of a gang."""
     play.tas_queue("q")
     made = play.gang_of("w", count, request=request)
@@ -34,7 +41,7 @@ def gang(play: TopologyPlay, count: int, request: Json, **pod: Json) -> dict[str
 @pytest.mark.parametrize(("is_on", "host"), [(True, "h2"), (False, "h1")])
 def test_preferred_node_affinity_counts_with_its_gate(is_on: bool, host: str) -> None:
     """TAS-65."""
-    play = TopologyPlay(TWO_HOSTS, configured(TASRespectNodeAffinityPreferred=is_on))
+    play = TopologyScenarioBuilder(TWO_HOSTS, configured(TASRespectNodeAffinityPreferred=is_on))
     assert gang(play, 2, required(HOST), affinity=PREFERS_H2) == {host: 2}
 
 
@@ -43,14 +50,14 @@ def test_preferred_node_affinity_counts_with_its_gate(is_on: bool, host: str) ->
 )
 def test_unconstrained_pods_fill_gaps_with_the_mixed_profile(is_on: bool, places: dict[str, int]) -> None:
     """TAS-44, EX-6."""
-    play = TopologyPlay(TREE_T, configured(TASProfileMixed=is_on))
+    play = TopologyScenarioBuilder(TREE_T, configured(TASProfileMixed=is_on))
     assert gang(play, 6, UNCONSTRAINED) == places
 
 
 @pytest.mark.parametrize(("is_on", "places"), [(True, {"h3": 5, "h4": 5}), (False, {"h1": 6, "h2": 4})])
 def test_preferred_pods_are_balanced_with_the_gate(is_on: bool, places: dict[str, int]) -> None:
     """TAS-60, EX-12."""
-    play = TopologyPlay(BALANCED, configured(TASBalancedPlacement=is_on))
+    play = TopologyScenarioBuilder(BALANCED, configured(TASBalancedPlacement=is_on))
     assert gang(play, 10, {"preferred": RACK}) == places
 
 
@@ -59,7 +66,7 @@ def test_assignments_are_split_by_hostname_prefix_with_the_gate(is_on: bool, sli
     """TAS-73: twenty nodes of two pools with long names."""
     names = [f"{pool}-instances-of-a-node-pool-{number}" for pool in ("large", "small") for number in range(10)]
     settings = configured(TASAssignmentsEncodingByHostnamePrefix=is_on)
-    play = TopologyPlay({"b1": {"r1": dict.fromkeys(names, 1)}}, settings)
+    play = TopologyScenarioBuilder({"b1": {"r1": dict.fromkeys(names, 1)}}, settings)
     assert gang(play, 20, required(RACK)) == dict.fromkeys(names, 1)
     admission = play.workloads[ObjectKey("ns", "w")].status.admission
     assert admission is not None
@@ -72,7 +79,7 @@ def test_assignments_are_split_by_hostname_prefix_with_the_gate(is_on: bool, sli
 def test_pods_of_tas_workloads_are_placed_with_the_gate_only(is_on: bool) -> None:
     """Without topology-aware scheduling the gang gets quota on any nodes (TAS-34)."""
     gates = {gate.name: False for gate in Gate if gate.name.startswith("TAS")} if not is_on else {}
-    play = TopologyPlay({"b1": {"r1": {"h1": 1}}}, configured(TopologyAwareScheduling=is_on, **gates))
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}}, configured(TopologyAwareScheduling=is_on, **gates))
     play.tas_queue("q")
     play.gang("w", 2, request=required(RACK))
     assert play.turn().reserved == ([] if is_on else ["w"])

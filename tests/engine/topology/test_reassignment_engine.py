@@ -268,7 +268,7 @@ class TestSlices:
 
     @pytest.mark.parametrize("kind", ["required", "preferred"])
     def test_the_first_slice_can_request_no_level_either(self, kind: str) -> None:
-        play = TopologyPlay({"b1": {"r1": {"h1": 2}}}, configured(**ELASTIC))
+        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2}}}, configured(**ELASTIC))
         play.tas_queue("q", 100)
         play.put(self.slice_of(play, "w", 2, {kind: RACK}))
         play.turn()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.invariants import check
+from engine.scenario_builders import configured
 from engine.topology.topology_scenario_builder import BLOCK, HOST, RACK, TopologyScenarioBuilder, required
 
 Json = Any
@@ -84,6 +85,32 @@ def test_it_is_inadmissible_until_its_flavor_or_topology_changes(what: str) -> N
         play.node(host, 4, block="b1", rack="r2", zone="z", row="w")
     assert play.turn().decisions != []
     assert check(play.engine) == []
+
+
+MOST = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        required(RACK),
+        {"preferred": RACK},
+        {"unconstrained": True},
+        None,
+        {"required": BLOCK, **slices(RACK, MOST)},
+        {"required": BLOCK, **slices(HOST, 1)},
+        layers((BLOCK, MOST), (HOST, 1)),
+    ],
+)
+@pytest.mark.parametrize("balances", [False, True])
+def test_the_largest_gang_waits_and_keeps_no_other_waiting(request_: Json, balances: bool) -> None:
+    play = TopologyScenarioBuilder(settings=configured(TASBalancedPlacement=balances))
+    play.tas_queue("q", MOST)
+    play.tas_queue("other")
+    play.gang("w", MOST, request=request_, priority=9)
+    play.gang("elsewhere", 3, "other", request=required(RACK))
+    assert play.turn().reserved == ["elsewhere"]
+    assert 'topology "default"' in play.waiting["w"].message
 
 
 @pytest.mark.parametrize(
