@@ -157,8 +157,6 @@ async def test_subresources_of_pods(desk: ClientFixture) -> None:
     await pods.evict(KEY, DeletionOptions(grace_seconds=5))
     assert desk.last.path.endswith("/pods/a/eviction")
     assert json.loads(desk.last.body)["deleteOptions"]["gracePeriodSeconds"] == 5
-    await pods.bind(KEY, "node-1")
-    assert json.loads(desk.last.body)["target"]["name"] == "node-1"
     desk.api.responses["/api/v1/namespaces/ns/pods/a/log"] = CannedResponse(200, b"line 1\nline 2\n")
     assert await pods.log(KEY, LogOptions(container="main", tail_lines=0)) == b"line 1\nline 2\n"
     assert desk.last.query == (("tailLines", "0"), ("container", "main"))

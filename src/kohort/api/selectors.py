@@ -181,11 +181,10 @@ def _understood(demand: Demand) -> Requirement:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """Requirements on labels and name of a node; an invalid term matches no node and has a `problem`."""
+    """Requirements on labels and name of a node; an invalid term matches no node (SCH-513)."""
 
     labels: Selector
     fields: Selector = EVERYTHING
-    problem: str = ""
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether a node with this name and these labels matches."""
@@ -199,11 +198,6 @@ class RequiredNodes:
     selector: Selector
     terms: tuple[NodeTerm, ...] | None
     """None if the pod has no required affinity; empty matches no node."""
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Errors of invalid terms, relevant if no other term matches (SCH-513)."""
-        return tuple(term.problem for term in self.terms or () if term.problem)
 
     def matches_affinity(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node matches at least one term of the required affinity."""
@@ -233,8 +227,8 @@ def node_term(term: NodeSelectorTerm) -> NodeTerm:
     try:
         labels = Selector(tuple(requirement(each) for each in term.match_expressions))
         return NodeTerm(labels, Selector(tuple(_on_field(each) for each in term.match_fields)))
-    except SelectorError as error:
-        return NodeTerm(NOTHING, problem=str(error))
+    except SelectorError:
+        return NodeTerm(NOTHING)
 
 
 def _on_field(demand: Demand) -> Requirement:

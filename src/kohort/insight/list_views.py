@@ -4,7 +4,7 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from kohort.api.conditions import find, is_true
+from kohort.api.conditions import is_true
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.meta import OwnerReference, Time
 from kohort.api.resource import Resource
@@ -66,10 +66,6 @@ class LeanWorkload(ObjectView):
 
     spec: LeanSpec = LeanSpec()
     status: LeanStatus = LeanStatus()
-
-    def condition(self, type_: str) -> StatusCondition | None:
-        """A condition by its type."""
-        return find(self.status.conditions, type_)
 
     def holds(self, type_: str) -> bool:
         """Whether a condition is true."""

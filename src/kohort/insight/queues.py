@@ -83,11 +83,6 @@ class WorkloadRow(msgspec.Struct, frozen=True):
         """The name of its job, or its own."""
         return self.owner.name if self.owner is not None else self.key.name
 
-    @property
-    def queue(self) -> ObjectKey:
-        """Its LocalQueue."""
-        return ObjectKey(self.key.namespace, self.local_queue)
-
 
 class QueueListing(msgspec.Struct, frozen=True):
     """Workloads that are pending or hold quota, in order."""

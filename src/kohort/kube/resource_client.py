@@ -149,14 +149,6 @@ class ResourceClient(Generic[T]):
         )
         await self._post(key, "eviction", body_of_struct(body))
 
-    async def bind(self, key: AnyKey, node: str) -> None:
-        """Bind a pod to a node."""
-        namespace, name = key
-        target = {"apiVersion": "v1", "kind": "Node", "name": node}
-        metadata = {"namespace": namespace, "name": name}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
-        await self._post(key, "binding", encode(binding))
-
     async def post(self, key: AnyKey, subresource: str, body: Json) -> bytes:
         """Post to another subresource, such as `token` of a ServiceAccount."""
         return await self._post(key, subresource, encode(body))

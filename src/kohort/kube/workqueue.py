@@ -116,10 +116,6 @@ class WorkQueue(Generic[K]):
         """Reset the backoff of a key after success."""
         self._failures.pop(key, None)
 
-    def failures(self, key: K) -> int:
-        """The number of consecutive failures of a key."""
-        return self._failures.get(key, 0)
-
     async def get(self) -> K:
         """The next key; the caller processes it and calls `done`. Raises ShutDownError when the queue is shut down."""
         while True:

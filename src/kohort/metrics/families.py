@@ -118,12 +118,6 @@ class Gauge(_Number):
         if slot is not None:
             slot[0][slot[1]] = value
 
-    def remove(self, **labels: str) -> None:
-        """Remove a series."""
-        slot = self._series(labels)
-        if slot is not None:
-            slot[0].pop(slot[1], None)
-
 
 class _Distribution:
     __slots__ = ("counts", "total")

@@ -18,6 +18,7 @@ from kohort.api.kueue.v1beta2.workload import (
 )
 from kohort.api.meta import Condition, ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.admission import Reservation, reserve
+from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.engine.lifecycle.reconcile_context import (
     ClusterQueueContext,
     LifecyclePolicies,
@@ -25,6 +26,8 @@ from kohort.engine.lifecycle.reconcile_context import (
     ReadinessPolicy,
     ReconcileContext,
 )
+from kohort.engine.lifecycle.reconciliation import ReconcileResult
+from kohort.engine.lifecycle.writes import WriteTarget
 
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -138,3 +141,13 @@ def judged(wl: Workload, type_: str) -> tuple[str, str] | None:
 
 def has(wl: Workload, type_: str) -> bool:
     return find(wl.status.conditions, type_) is not None
+
+
+def events_of(result: ReconcileResult) -> tuple[WorkloadEvent, ...]:
+    """The events of all writes."""
+    return tuple(event for write in result.writes for event in write.events)
+
+
+def deletes(result: ReconcileResult) -> bool:
+    """Whether the Workload is deleted."""
+    return any(write.part is WriteTarget.DELETION for write in result.writes)

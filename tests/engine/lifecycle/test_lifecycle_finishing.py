@@ -7,6 +7,8 @@ from engine.lifecycle.sample_workloads import (
     annotated,
     at,
     condition_text,
+    deletes,
+    events_of,
     facts,
     found,
     judged,
@@ -73,7 +75,7 @@ class TestOrphans:
         outcome = reconcile(orphan(workload(), deleted=True), facts(local=None), at(100))
         assert outcome.workload.status == workload().status
         assert outcome.workload.metadata.finalizers == ("other",)
-        assert not outcome.delete
+        assert not deletes(outcome)
 
     @pytest.mark.parametrize(
         ("wl", "expected"),
@@ -98,31 +100,31 @@ class TestRetention:
     def test_deletes_when_the_time_is_over_finalizer_first(self) -> None:
         """SCH-1061, API-122"""
         outcome = reconcile(annotated(DONE, finalizers=(FINALIZER,)), keeping(60), at(160))
-        assert outcome.delete
+        assert deletes(outcome)
         assert [write.part for write in outcome.writes] == [WriteTarget.OBJECT, WriteTarget.DELETION]
         assert outcome.workload.metadata.finalizers == ()
         note = "Deleted finished workload due to elapsed retention"
-        assert outcome.events == (WorkloadEvent("Normal", "Deleted", note),)
+        assert events_of(outcome) == (WorkloadEvent("Normal", "Deleted", note),)
 
     def test_zero_deletes_at_once(self) -> None:
         """SCH-1061"""
-        assert reconcile(DONE, keeping(0), at(100)).delete
+        assert deletes(reconcile(DONE, keeping(0), at(100)))
 
     def test_waits_until_then(self) -> None:
         """API-122"""
         outcome = reconcile(DONE, keeping(60), at(159))
-        assert not outcome.delete
+        assert not deletes(outcome)
         assert outcome.workload is DONE
         assert outcome.wake_at == at(160)
 
     def test_keeps_without_a_limit_by_default(self) -> None:
         """SCH-1061"""
-        assert not reconcile(DONE, facts(), at(10**9)).delete
+        assert not deletes(reconcile(DONE, facts(), at(10**9)))
 
     def test_does_not_delete_twice(self) -> None:
         going = annotated(DONE, finalizers=(FINALIZER,), deletion_timestamp=at(161))
         outcome = reconcile(going, keeping(60), at(170))
-        assert not outcome.delete
+        assert not deletes(outcome)
         assert outcome.workload.metadata.finalizers == ()
 
 

@@ -9,6 +9,7 @@ from engine.lifecycle.sample_workloads import (
     check,
     checked,
     condition_text,
+    events_of,
     facts,
     found,
     has,
@@ -66,7 +67,7 @@ class TestG32PerFlavorChecks:
         assert judged(wl, "Admitted") == ("False", "UnsatisfiedAdmissionChecks")
         outcome = reconcile(with_status(wl, admission_checks=(check("C", "Ready", 30),)), self.AROUND, at(30))
         assert judged(outcome.workload, "Admitted") == ("True", "Admitted")
-        assert [event.note for event in outcome.events] == [
+        assert [event.note for event in events_of(outcome)] == [
             "Admitted by ClusterQueue q, wait time since reservation was 20s"
         ]
 

@@ -3,7 +3,7 @@
 A runtime runs containers and reports their states; phase, conditions and API writes are up to the agent.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -117,10 +117,6 @@ class RunningPod(Protocol):
 
 class Runtime(Protocol):
     """Runs pods; one runtime serves all nodes of its agent."""
-
-    def devices(self) -> Mapping[str, int]:
-        """Extended resources that it can assign (`nvidia.com/gpu`: 8)."""
-        ...
 
     async def start(self) -> None:
         """Prepares to run pods; called once."""

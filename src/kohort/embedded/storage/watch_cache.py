@@ -42,11 +42,6 @@ class ResourceHistory:
         """Number of open watches; an empty history without any is removed."""
 
     @property
-    def end(self) -> int:
-        """The position of the next event."""
-        return self.dropped + len(self._changes)
-
-    @property
     def is_unused(self) -> bool:
         """Whether it has neither events nor watches."""
         return not self._changes and not self.readers

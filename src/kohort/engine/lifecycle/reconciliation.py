@@ -13,7 +13,7 @@ from kohort.engine.lifecycle.admission import admit
 from kohort.engine.lifecycle.checks import act_on_checks, postpone_by_checks, required_checks, sync_checks
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.engine.lifecycle.deactivation import deactivate, evict_inactive
-from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent, normal
+from kohort.engine.lifecycle.events import WorkloadChange, normal
 from kohort.engine.lifecycle.execution_time import execution_deadline, limit_execution
 from kohort.engine.lifecycle.finishing import expiry, finish_orphan, is_orphan, without_finalizer
 from kohort.engine.lifecycle.pending_reason import explain_waiting
@@ -38,16 +38,6 @@ class ReconcileResult:
     writes: tuple[WorkloadWrite, ...] = ()
     wake_at: datetime | None = None
     """When something falls due that nothing else will announce."""
-
-    @property
-    def events(self) -> tuple[WorkloadEvent, ...]:
-        """The events of all writes."""
-        return tuple(event for write in self.writes for event in write.events)
-
-    @property
-    def delete(self) -> bool:
-        """Whether the Workload is to be deleted."""
-        return any(write.part is WriteTarget.DELETION for write in self.writes)
 
 
 _Step = Callable[[Workload, ReconcileContext, datetime], WorkloadChange]

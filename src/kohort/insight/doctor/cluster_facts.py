@@ -101,11 +101,6 @@ class ClusterFacts:
         return {each.metadata.name: each for each in self.all(AdmissionCheck)}
 
     @cached_property
-    def cohorts(self) -> dict[str, Cohort]:
-        """Cohort objects by name."""
-        return {each.metadata.name: each for each in self.all(Cohort)}
-
-    @cached_property
     def topologies(self) -> frozenset[str]:
         """The names of Topologies."""
         return frozenset(each.metadata.name for each in self.all(Topology))

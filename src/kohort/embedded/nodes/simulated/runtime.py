@@ -20,19 +20,12 @@ _MAX_PLANS = 4096
 class SimulatedRuntime:
     """Simulates pods; after a restart they resume from their status."""
 
-    def __init__(
-        self, clock: Clock, defaults: Defaults | None = None, devices: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, clock: Clock, defaults: Defaults | None = None) -> None:
         self._clock = clock
         self._defaults = defaults or Defaults()
-        self._devices = dict(devices or {})
         self._timers = Timers(clock)
         self._shapes = Shapes()
         self._plans: dict[SimulatedPodPlan, SimulatedPodPlan] = {}
-
-    def devices(self) -> Mapping[str, int]:
-        """The configured devices."""
-        return self._devices
 
     async def start(self) -> None:
         """Starts the timers."""

@@ -6,7 +6,6 @@ Containers carry labels by which a restarted agent finds its own; those of delet
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kohort.api.codec import Json
@@ -58,10 +57,6 @@ class ContainersRuntime:
         self._left: dict[str, LeftoverContainers] = {}
         self._pods: dict[str, ContainerPod] = {}
         self._sweeper: asyncio.Task[None] | None = None
-
-    def devices(self) -> Mapping[str, int]:
-        """The devices that can be assigned."""
-        return self._settings.devices
 
     async def start(self) -> None:
         """Finds the engine and leftover containers; raises RuntimeSetupError if there is no engine."""

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import platform
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kohort.api.codec import Json
@@ -77,10 +76,6 @@ class ProcessRuntime:
         self._pods: dict[str, ProcessPod] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self._lock = -1
-
-    def devices(self) -> Mapping[str, int]:
-        """The devices that can be assigned."""
-        return self._settings.devices
 
     @property
     def capabilities(self) -> HostCapabilities:
