@@ -43,6 +43,8 @@ _SHOWN: dict[str, tuple[Difference, ...]] = {"endpoints": (OLD_ENDPOINTS,)}
 _WITHOUT_COLUMNS = (
     "daemonset",
     "replicationcontroller",
+    "endpoints",
+    "endpointslice",
     "networkpolicy",
     "ingress",
     "ingressclass",

@@ -293,11 +293,6 @@ ROWS: list[tuple[str, Object, dict[str, Any]]] = [
         },
         {"Status": "Bound", "Volume": "v", "Capacity": "1Gi", "Access Modes": "RWO"},
     ),
-    (
-        "endpoints",
-        {"subsets": [{"addresses": [{"ip": f"10.0.0.{i}"} for i in range(5)], "ports": [{"port": 80}]}]},
-        {"Endpoints": "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more..."},
-    ),
 ]
 
 

@@ -1,6 +1,6 @@
 """Helpers of row renderers: nested fields, ages, containers, labels and selectors as text."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,6 @@ Cells = tuple[Json, ...]
 
 NONE = "<none>"
 UNSET = "<unset>"
-_MOST_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +94,6 @@ def _expression(each: JsonMapping) -> str:
     key, values = str(each.get("key", "")), ",".join(sorted(each.get("values") or ()))
     forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
     return forms.get(str(each.get("operator")), f"!{key}")
-
-
-def first_few(texts: Iterable[str], separator: str = ",", most: int = _MOST_SHOWN) -> str:
-    """The first texts, and the number of further ones."""
-    listed = list(texts)
-    shown = separator.join(listed[:most])
-    return f"{shown} + {len(listed) - most} more..." if len(listed) > most else shown or NONE
 
 
 def bool_text(value: Json) -> str:

@@ -16,15 +16,15 @@ from kohort.embedded.tables.cluster import CLUSTER
 from kohort.embedded.tables.durations import time_since
 from kohort.embedded.tables.jsonpath import JsonPath, JsonPathError, compile_path
 from kohort.embedded.tables.pods import PODS, pod_row_conditions
+from kohort.embedded.tables.services import SERVICES
 from kohort.embedded.tables.storage import STORAGE
-from kohort.embedded.tables.traffic import TRAFFIC
 from kohort.embedded.tables.workloads import WORKLOADS
 
 Include = Literal["None", "Metadata", "Object"]
 """Object policy of table rows."""
 TableVersion = Literal["v1", "v1beta1"]
 
-_LAYOUTS: dict[str, TableLayout] = {"pods": PODS, **WORKLOADS, **CLUSTER, **TRAFFIC, **STORAGE}
+_LAYOUTS: dict[str, TableLayout] = {"pods": PODS, **WORKLOADS, **CLUSTER, **SERVICES, **STORAGE}
 _NAME = TableColumn("Name", format="name")
 _CREATED = TableColumn("Created At", "date")
 _AGE = TableColumn("Age", "date", path=".metadata.creationTimestamp")

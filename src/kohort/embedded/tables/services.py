@@ -1,16 +1,14 @@
-"""Rows of services and endpoints."""
+"""Rows of services."""
 
 from datetime import datetime
 
 from kohort.api.codec import JsonMapping
 from kohort.embedded.tables.cells import (
     NONE,
-    UNSET,
     Cells,
     TableLayout,
     age,
     dig,
-    first_few,
     labels_text,
     layout,
     name_of,
@@ -57,26 +55,6 @@ def _balancers(obj: JsonMapping) -> list[str]:
     return sorted({one.get("ip") or one.get("hostname") or "" for one in found} - {""})
 
 
-def _endpoints(obj: JsonMapping, now: datetime) -> Cells:
-    found = [text for subset in obj.get("subsets") or () for text in _addresses(subset)]
-    return (name_of(obj), first_few(found), age(obj, now))
-
-
-def _addresses(subset: JsonMapping) -> list[str]:
-    addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]
-    ports = subset.get("ports") or ()
-    return [f"{address}:{port.get('port', 0)}" for port in ports for address in addresses] if ports else addresses
-
-
-def _endpoint_slice(obj: JsonMapping, now: datetime) -> Cells:
-    ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
-    addresses = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
-    shown = tuple(first_few(texts) if texts else UNSET for texts in (ports, addresses))
-    return (name_of(obj), obj.get("addressType", ""), *shown, age(obj, now))
-
-
-TRAFFIC: dict[str, TableLayout] = {
-    "endpoints": layout("Name|Endpoints|Age", _endpoints),
-    "endpointslices.discovery.k8s.io": layout("Name|AddressType|Ports|Endpoints|Age", _endpoint_slice),
+SERVICES: dict[str, TableLayout] = {
     "services": layout("Name|Type|Cluster-IP|External-IP|Port(s)|Age|Selector+", _service),
 }
