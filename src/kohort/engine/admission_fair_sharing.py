@@ -27,7 +27,7 @@ _NANOS_PER_MILLI = NANO // 1000
 
 @dataclass(frozen=True, slots=True)
 class HistoryRules:
-    """How fast usage is forgotten, how often it is sampled, and what a unit of a resource counts."""
+    """Half-life of past usage, sampling interval, and weights of resources."""
 
     half_life: Nanoseconds = 0
     interval: Nanoseconds = 0
@@ -35,13 +35,13 @@ class HistoryRules:
 
 
 def rules_of(settings: AdmissionFairSharing) -> HistoryRules:
-    """The configuration in the form in which it is used."""
+    """Compile the configuration."""
     half_life = parse_duration(settings.usage_half_life_time)
     return HistoryRules(half_life, parse_duration(settings.usage_sampling_interval), settings.resource_weights)
 
 
 def decay(elapsed: Nanoseconds, half_life: Nanoseconds) -> float:
-    """The part of past usage that is forgotten in a time; nothing where there is no half-life (SCH-801)."""
+    """The fraction of past usage that decays in a time; 0 without a half-life (SCH-801)."""
     return 1.0 - 0.5 ** (elapsed / half_life) if half_life else 0.0
 
 
@@ -62,14 +62,14 @@ def _add(total: _Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
 
 
 class LocalQueueUsageRecord:
-    """The account of one LocalQueue (SCH-802)."""
+    """The usage history of one LocalQueue (SCH-802)."""
 
     __slots__ = ("consumed", "owed", "penalties", "updated_at", "usage")
 
     def __init__(self, consumed: _Nanos, now: datetime) -> None:
         self.consumed = consumed
         self.penalties: dict[ObjectKey, _Nanos] = {}
-        """Per workload that was reserved and not admitted yet."""
+        """Per workload with a reservation that is not admitted yet."""
         self.owed: _Nanos = {}
         """Sum of the penalties."""
         self.updated_at = now
@@ -93,7 +93,7 @@ class LocalQueueUsageRecord:
         self.usage = None
 
     def drop(self, workload: ObjectKey) -> _Nanos | None:
-        """Take the workload's penalty out, if there is one."""
+        """Remove the workload's penalty, if there is one."""
         penalty = self.penalties.pop(workload, None)
         if penalty is not None:
             _add(self.owed, penalty, -1)
@@ -101,7 +101,7 @@ class LocalQueueUsageRecord:
         return penalty
 
     def weighed(self, weights: Mapping[str, float]) -> float:
-        """Everything consumed and owed, in units of the resources times their weights (SCH-804)."""
+        """Consumption and penalties, in units of the resources times their weights (SCH-804)."""
         if self.usage is None:
             total = dict(self.consumed)
             _add(total, self.owed)
@@ -110,7 +110,7 @@ class LocalQueueUsageRecord:
 
 
 class UsageHistory:
-    """The accounts of all LocalQueues whose ClusterQueues order by past usage."""
+    """The usage histories of all LocalQueues whose ClusterQueues order by past usage."""
 
     def __init__(self, rules: HistoryRules) -> None:
         self.rules = rules
@@ -125,7 +125,7 @@ class UsageHistory:
         return changes
 
     def seed(self, local_queue: ObjectKey, consumed: ResourceList, now: datetime) -> None:
-        """Start a record with the usage of the status, unless there is one (SCH-807)."""
+        """Start a history with the usage in the status, unless there is one (SCH-807)."""
         if local_queue not in self._records:
             nanos = {name: Quantity.parse(quantity).nanos for name, quantity in consumed.items()}
             self._records[local_queue] = LocalQueueUsageRecord(nanos, now)
@@ -136,7 +136,7 @@ class UsageHistory:
         self._weights.pop(local_queue, None)
 
     def sample(self, local_queue: ObjectKey, admitted: _Amounts, now: datetime) -> bool:
-        """Bring the account up to date if it is new, it is time, or a penalty is pending; whether it was (SCH-803).
+        """Sample usage if the history is new, a sample is due or a penalty is pending; whether it was (SCH-803).
 
         `admitted` is what the admitted workloads of the LocalQueue use, over all flavors; a resource that is used
         by others in the ClusterQueue only is there with 0.
@@ -150,12 +150,12 @@ class UsageHistory:
         return False
 
     def due_at(self, local_queue: ObjectKey) -> datetime | None:
-        """When the account is sampled next; None where there is none (SCH-803)."""
+        """Time of the next sample; None without a history (SCH-803)."""
         record = self._records.get(local_queue)
         return None if record is None else record.updated_at + to_timedelta(self.rules.interval)
 
     def charge(self, local_queue: ObjectKey, workload: ObjectKey, requests: _Amounts, now: datetime) -> None:
-        """Count a workload that just got its reservation with what one interval would add (SCH-805)."""
+        """Add the penalty of a new reservation: what one sampling interval would add (SCH-805)."""
         self._record(local_queue, now).charge(workload, scaled(to_nanos(requests), self._entry_part))
 
     def settle(self, local_queue: ObjectKey, workload: ObjectKey, admitted: _Amounts, now: datetime) -> bool:
@@ -183,7 +183,7 @@ class UsageHistory:
         return 0.0 if record is None else record.weighed(self.rules.weights) / weight
 
     def status_of(self, local_queue: ObjectKey) -> AdmissionFairSharingStatus | None:
-        """The account as the LocalQueue's status shows it; None where there is none (SCH-807)."""
+        """The history as shown in the LocalQueue's status; None without one (SCH-807)."""
         record = self._records.get(local_queue)
         if record is None:
             return None

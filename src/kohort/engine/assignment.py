@@ -1,4 +1,4 @@
-"""The outcome of looking for flavors: what was tried, what was chosen, and what was short.
+"""The result of flavor assignment: attempts, chosen flavors, and shortages.
 
 Messages, condition reasons, `explain` and the dashboard all render these structures.
 """
@@ -35,7 +35,7 @@ class FitMode(IntEnum):
 
 
 class NoFitReason(IntEnum):
-    """Why a request does not fit, the mildest first (SCH-548); the names are condition reasons."""
+    """Why a request does not fit, the least severe first (SCH-548); the names are condition reasons."""
 
     NONE = 0
     TopologyPlacementFailed = 1
@@ -54,7 +54,7 @@ class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
     """Borrowing level: 0 for none, else the height of the cohort that is borrowed from (SCH-441)."""
     request: int
     assumed: int = 0
-    """What earlier pod sets of the workload take of the same."""
+    """What earlier pod sets of the workload use of the same flavor-resource."""
     available: int = 0
     maximum: int = 0
     simulated: bool = False
@@ -79,7 +79,7 @@ class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The reason as upstream words it; empty for a fit."""
+        """The reason in Kueue's wording; empty for a fit."""
         if self.mode is FitMode.FIT:
             return ""
         if self.exceeds_maximum:
@@ -96,7 +96,7 @@ class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 class FlavorAttempt(msgspec.Struct, frozen=True):
-    """One flavor as it was tried for the resources of a group."""
+    """An attempt to use one flavor for the resources of a group."""
 
     flavor: str
     mode: FitMode
@@ -105,13 +105,13 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     obstacle: str = ""
     """Why the flavor can't be used at all: a taint, a selector, a missing object."""
     counts: bool = True
-    """False for a flavor that was passed over without being judged (SCH-331)."""
+    """False for a flavor that was skipped (SCH-331)."""
     placement: PlacementFailure | None = None
-    """Why there are no places for the pods, though a flavor was found."""
+    """Why the pods can't be placed in the topology of the flavor."""
 
     @property
     def severity(self) -> NoFitReason:
-        """The gravest over its resources."""
+        """The most severe reason over its resources."""
         if self.obstacle:
             return NoFitReason.NoMatchingFlavor
         if self.placement is not None:
@@ -139,7 +139,7 @@ _PREEMPTION_NAMES = {FitMode.NO_CANDIDATES: "NoCandidates", FitMode.PREEMPT: "Pr
 
 
 class FlavorAssignment(msgspec.Struct, frozen=True, gc=False):
-    """The flavor that a resource got."""
+    """The flavor assigned to a resource."""
 
     flavor: str
     mode: FitMode
@@ -149,7 +149,7 @@ class FlavorAssignment(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodSetResult(msgspec.Struct):
-    """What was found for one pod set."""
+    """The assignment of one pod set."""
 
     name: str
     count: int
@@ -160,19 +160,19 @@ class PodSetResult(msgspec.Struct):
     short: list[list[FlavorAttempt]] = []
     """Attempts that explain why it does not fit: of groups that lack capacity, or of the one without a flavor."""
     failed: bool = False
-    """Whether a resource of it found no flavor at all."""
+    """Whether a resource of it has no flavor."""
     problem: str = ""
     """Why it can't be placed in any topology, also if nothing were in use (TAS-37)."""
     domains: TopologyDomains | None = None
-    """The places of its pods, if they look for some and were found."""
+    """The placement of its pods, if they request one and it was found."""
     delayed: str = ""
-    """`Pending` while its place can't be found yet, `Ready` once it was (SCH-270)."""
+    """`Pending` while it can't be placed yet, `Ready` once it was (SCH-270)."""
     uncovered: str = ""
     """A resource that the ClusterQueue does not cover (SCH-505)."""
 
     @property
     def reasons(self) -> list[str]:
-        """Why it does not fit, in words (SCH-547)."""
+        """The message of why it does not fit (SCH-547)."""
         if self.problem:
             return [self.problem]
         if self.uncovered:
@@ -192,7 +192,7 @@ class PodSetResult(msgspec.Struct):
 
     @property
     def severity(self) -> NoFitReason:
-        """Why it does not fit: the gravest group, each group by its mildest flavor (SCH-548)."""
+        """Why it does not fit: the most severe group, each group by its least severe flavor (SCH-548)."""
         if self.problem:
             return NoFitReason.NoMatchingFlavor
         return max((_group_severity(group) for group in self.attempts), default=NoFitReason.NoMatchingFlavor)
@@ -203,7 +203,7 @@ class PodSetResult(msgspec.Struct):
             self.choices[resource] = replace(choice, mode=mode)
 
     def refuse_places(self, flavor: str, failure: PlacementFailure, mode: FitMode) -> None:
-        """There are no places for its pods in the flavor that was found; the first reason stays (TAS-76)."""
+        """Record that its pods can't be placed in the chosen flavor; the first reason is kept (TAS-76)."""
         self.set_mode(mode)
         self.attempts = [_unplaced(group, flavor, failure, mode) for group in self.attempts]
         if any(each.flavor == flavor for group in self.short for each in group):
@@ -230,7 +230,7 @@ def _group_severity(attempts: Sequence[FlavorAttempt]) -> NoFitReason:
 
 
 class Assignment(msgspec.Struct):
-    """What was found for a workload."""
+    """The assignment of a workload."""
 
     pod_sets: list[PodSetResult]
     targets: list[PreemptionTarget] = []
@@ -238,29 +238,29 @@ class Assignment(msgspec.Struct):
     deferred: bool = False
     """It fits once the preemptions of others are done (SCH-336)."""
     recomputed: bool = False
-    """It was looked for a second time, because others of the cycle took its victims (SCH-331)."""
+    """It was computed again, because other entries of the cycle took its victims (SCH-331)."""
     usage: dict[FlavorResource, int] = {}
-    """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
+    """Usage of each flavor-resource, all pod sets together, in addition to a slice that it replaces."""
     lacks_quota: bool = False
     """Quota is lacking that no preemption would free, wherever its pods go."""
     search: PlacementSearch | None = None
-    """The search for places of its pods, if they look for some."""
+    """The placement search, if its pods request a placement."""
     found: FoundPlaces | None = None
-    """The places of its pods; with preemption, those that it keeps from others meanwhile (TAS-78)."""
+    """The placement of its pods; with preemption, the one that is reserved until then (TAS-78)."""
 
     @property
     def request(self) -> UsageRequest:
-        """All that it needs, wherever its pods go."""
+        """All that it needs, independent of a found placement."""
         return UsageRequest(self.usage, self.needs, self.search)
 
     @property
     def outcome(self) -> UsageRequest:
-        """All that was found for it."""
+        """All that it needs, at the found placement."""
         return UsageRequest(self.usage, places=self.found)
 
     @property
     def full_usage(self) -> dict[FlavorResource, int]:
-        """What it holds once admitted, a replaced slice's part included."""
+        """Its usage once admitted, including that of a replaced slice."""
         usage: dict[FlavorResource, int] = {}
         for pod_set in self.pod_sets:
             for resource, choice in pod_set.choices.items():
@@ -308,7 +308,7 @@ class Assignment(msgspec.Struct):
 
     @property
     def message(self) -> str:
-        """The condition message for people (SCH-546)."""
+        """The condition message (SCH-546)."""
         for pod_set in self.pod_sets:
             if pod_set.problem:
                 return f"failed to assign flavors to pod set {pod_set.name}: {pod_set.problem}"

@@ -1,4 +1,4 @@
-"""The engine as cycles act on it: reservations, evictions, and searches for victims."""
+"""The engine as seen by cycles: reservations, evictions, and searches for victims."""
 
 from datetime import datetime
 
@@ -114,7 +114,7 @@ class EngineCycleContext:
         self._places.decide(workload, admission)
 
     def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Schedule another second pass of a workload that could not be placed (SCH-272)."""
+        """Schedule another second pass for a workload that could not be placed (SCH-272)."""
         self.store.second_passes.retry(workload.key, now)
 
     def issue(self, target: PreemptionTarget) -> bool:

@@ -1,4 +1,4 @@
-"""What a turn of the schedule decides, as data: the shell writes it to the API, the simulator acts on it."""
+"""Decisions of a scheduling run as data; the scheduler's status writer writes them to the API."""
 
 from enum import Enum
 
@@ -12,7 +12,7 @@ from kohort.engine.assignment import Assignment
 class RequeueReason(Enum):
     """How a workload that was evaluated and not admitted is requeued (SCH-236)."""
 
-    # A member is one object; Enum would hash its name at every look into the table of places.
+    # Members are singletons; Enum would hash the name at every lookup in the table of requeue rules.
     __hash__ = object.__hash__
 
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
@@ -26,19 +26,19 @@ class RequeueReason(Enum):
 
 
 class Reserve(msgspec.Struct, frozen=True):
-    """Quota is set aside for the workload, or its pods got places: write its admission (SCH-351, SCH-341)."""
+    """Quota is reserved for the workload, or its pods were placed: write its admission (SCH-351, SCH-341)."""
 
     workload: ObjectKey
     admission: Admission
     considered: str
-    """Flavors that were not simply taken (SCH-354)."""
+    """Flavors that were tried and not used as they are (SCH-354)."""
     borrow: int
     replaces: ObjectKey | None = None
-    """The slice whose quota goes over, to be ended once the admission is written (SCH-1104)."""
+    """The slice whose quota is taken over, to be finished once the admission is written (SCH-1104)."""
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """The workload must give its quota back (SCH-651)."""
+    """The workload is preempted (SCH-651)."""
 
     workload: ObjectKey
     reason: str
@@ -49,7 +49,7 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class Migrate(msgspec.Struct, frozen=True):
-    """The workload gives its quota back so that a variant of it can use a better flavor (SCH-1113)."""
+    """The workload is evicted so that a variant of it can use a better flavor (SCH-1113)."""
 
     workload: ObjectKey
     successor: ObjectKey
@@ -68,7 +68,7 @@ class KeepPending(msgspec.Struct, frozen=True):
 
 
 class EvictForFailedNodes(msgspec.Struct, frozen=True):
-    """The workload must give its quota back, as nothing can replace its failed nodes (SCH-332)."""
+    """The workload is evicted, because no node can replace its failed nodes (SCH-332)."""
 
     workload: ObjectKey
     nodes: tuple[str, ...]

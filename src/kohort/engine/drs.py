@@ -1,4 +1,4 @@
-"""Dominant resource shares (docs/spec/scheduling.md §7.1): how much of what can be lent a node has borrowed."""
+"""Dominant resource shares (docs/spec/scheduling.md §7.1): the borrowed part of what a node could borrow."""
 
 import math
 from typing import Final
@@ -69,14 +69,14 @@ class ShareCache:
         self._known: dict[HierarchyNode, DominantResourceShare] = {}
 
     def of(self, node: HierarchyNode) -> DominantResourceShare:
-        """The node's share, as it was when it or something below it last changed."""
+        """The node's share, computed when the node or a descendant last changed."""
         share = self._known.get(node)
         if share is None:
             share = self._known[node] = share_of(node)
         return share
 
     def forget(self, node: HierarchyNode) -> None:
-        """The node's use changed, and with it that of the nodes above."""
+        """Drop the shares of the node and its ancestors, because their usage changed."""
         self._known.pop(node, None)
         for ancestor in node.ancestors():
             self._known.pop(ancestor, None)

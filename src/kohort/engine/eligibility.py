@@ -1,4 +1,4 @@
-"""Which flavors a pod can use: taints it must bear and node labels it must match (SCH-512, SCH-513)."""
+"""Which flavors a pod can use: taints that it must tolerate and node labels that it must match (SCH-512, SCH-513)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -26,13 +26,13 @@ class FlavorEligibility:
         if known is None:
             if len(self._answers) >= MAX_REMEMBERED:
                 self._answers.clear()
-            # Keeping both objects keeps their ids from being given to others.
+            # Both objects are kept, so that their ids are not reused.
             known = self._answers[key] = (problem(flavor, template.spec), flavor, template)
         return known[0]
 
 
 def problem(flavor: Flavor, spec: QuotaPodSpec) -> str:
-    """Why a pod can't use the flavor; raises SelectorError for an expression that can't be understood."""
+    """Why a pod can't use the flavor; raises SelectorError for an invalid expression."""
     for taint in untolerated(flavor.taints, (*spec.tolerations, *flavor.tolerations)):
         return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {flavor.name}"
     if not _selects(spec, flavor.labels):
@@ -50,7 +50,7 @@ def _selects(spec: QuotaPodSpec, labels: Mapping[str, str]) -> bool:
 
 
 def _meets(selector: NodeSelector, labels: Mapping[str, str]) -> bool:
-    """Terms are alternatives; one without a word on the flavor's labels leaves the flavor free."""
+    """Terms are alternatives; one without any of the flavor's labels matches the flavor."""
     relevant = [_relevant(term, labels) for term in selector.node_selector_terms]
     if not all(relevant):
         return True

@@ -1,7 +1,7 @@
 """The engine: events in by `apply`, decisions out by scheduling runs (docs/spec/scheduling.md).
 
 It holds all state, changes it in place and reads no clock. A run repeats cycles, tree by tree, until nothing changes,
-so that the depth of a queue costs no waiting.
+so that the depth of a queue does not delay admissions.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ class Engine:
         return self.store.settings
 
     def apply(self, event: EngineEvent, now: datetime) -> None:
-        """Take in an event."""
+        """Apply an event."""
         self._events.apply(event, now)
 
     def cycles(self, clock: Callable[[], datetime]) -> Iterator[SchedulingCycle]:
@@ -82,7 +82,7 @@ class Engine:
         return first.decisions if first else []
 
     def wake_at(self) -> datetime | None:
-        """When the next run is due though no event comes: a backoff, a second pass, a sample of usage (SCH-223)."""
+        """Time of the next run without an event: end of a backoff, a second pass, a sample of usage (SCH-223)."""
         return self._runner.wake_at()
 
     def sample_usage(self, local_queue: ObjectKey, now: datetime) -> None:
@@ -90,11 +90,11 @@ class Engine:
         self._history.sample(local_queue, now)
 
     def explain(self, workload: ObjectKey, now: datetime) -> Explanation:
-        """Why the workload is in its state, and what would admit it; the engine does not change."""
+        """Explain why the workload is in its state and what would admit it; the engine does not change."""
         return explain(self, workload, now)
 
     def would_fit(
         self, requested: WorkloadObject | Sequence[PodSet], queue: ObjectKey | str, now: datetime
     ) -> Explanation:
-        """What would happen to a workload if it were submitted to a LocalQueue, or to a ClusterQueue by name."""
+        """Explain what would happen if the workload were submitted to a LocalQueue, or to a ClusterQueue by name."""
         return would_fit(self, requested, queue, now)

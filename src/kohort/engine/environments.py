@@ -1,4 +1,4 @@
-"""LimitRanges and RuntimeClasses: requests that pods get by default (SCH-120, SCH-121)."""
+"""LimitRanges and RuntimeClasses: default requests of pods (SCH-120, SCH-121)."""
 
 from kohort.api.core.namespaces import LimitRange
 from kohort.api.core.nodes import RuntimeClass
@@ -7,7 +7,7 @@ from kohort.engine.requests.environment import Environment
 
 
 class EnvironmentCache:
-    """The environment of each namespace, merged once and shared where nothing differs."""
+    """The environment of each namespace, merged once and shared by namespaces without differences."""
 
     def __init__(self) -> None:
         self._limit_ranges: dict[str, dict[str, LimitRange]] = {}
@@ -16,7 +16,7 @@ class EnvironmentCache:
         self._plain = Environment.of((), ())
 
     def of(self, namespace: str) -> Environment:
-        """What holds in a namespace; the same object until something changes."""
+        """The environment of a namespace; the same object until something changes."""
         environment = self._merged.get(namespace)
         if environment is None:
             ranges = self._limit_ranges.get(namespace)
@@ -25,23 +25,23 @@ class EnvironmentCache:
         return environment
 
     def put_limit_range(self, limit_range: LimitRange) -> None:
-        """A LimitRange came or changed."""
+        """Apply a new or changed LimitRange."""
         metadata = limit_range.metadata
         self._limit_ranges.setdefault(metadata.namespace, {})[metadata.name] = limit_range
         self._merged.pop(metadata.namespace, None)
 
     def remove_limit_range(self, key: ObjectKey) -> None:
-        """A LimitRange went."""
+        """Remove a deleted LimitRange."""
         self._limit_ranges.get(key.namespace, {}).pop(key.name, None)
         self._merged.pop(key.namespace, None)
 
     def put_runtime_class(self, runtime_class: RuntimeClass) -> None:
-        """A RuntimeClass came or changed."""
+        """Apply a new or changed RuntimeClass."""
         self._runtime_classes[runtime_class.metadata.name] = runtime_class
         self._merge_anew()
 
     def remove_runtime_class(self, name: str) -> None:
-        """A RuntimeClass went."""
+        """Remove a deleted RuntimeClass."""
         self._runtime_classes.pop(name, None)
         self._merge_anew()
 

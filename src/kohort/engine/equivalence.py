@@ -1,6 +1,6 @@
 """Scheduling equivalence (SCH-250): a short text that is equal for workloads with identical decisions.
 
-What counts of a pod template is digested once per template: workloads come by the thousand from few of them.
+Each pod template is digested once: thousands of workloads have few distinct templates.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def equivalence(
 
 
 def _pod_set(pod_set: PodSet, demand: PodSetDemand, environment: Environment) -> list[object]:
-    """Lists and structs only, whose order is fixed: what is written is canonical as it is."""
+    """Only lists and structs, whose order is fixed, so that the encoding is canonical."""
     return [
         demand.name,
         demand.count,
@@ -60,7 +60,7 @@ def _template_digest(template: bytes, environment: Environment) -> str:
 
 
 def _constraints(spec: QuotaPodSpec) -> dict[str, object]:
-    """What of a pod can make a difference to where it is admitted."""
+    """The parts of a pod that influence its admission."""
     return {
         "containers": [_container(each) for each in spec.containers],
         "initContainers": [_container(each) for each in spec.init_containers],

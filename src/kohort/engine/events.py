@@ -34,7 +34,7 @@ EngineObject = (
 
 @dataclass(frozen=True, slots=True)
 class ObjectUpserted:
-    """An object is there, new or changed."""
+    """An object was created or changed."""
 
     object: EngineObject
 
@@ -50,7 +50,7 @@ class ObjectDeleted:
 
 @dataclass(frozen=True, slots=True)
 class ReservationFailed:
-    """An admission could not be written: take it back (SCH-352)."""
+    """An admission could not be written: undo it (SCH-352)."""
 
     workload: ObjectKey
 
@@ -72,11 +72,11 @@ class DeviceClaimsCounted:
 
 @dataclass(frozen=True, slots=True)
 class NodeUsageChanged:
-    """What pods that topology-aware scheduling did not place use of a node (TAS-27)."""
+    """Usage of a node by pods that are not TAS pods (TAS-27)."""
 
     node: str
     amounts: Mapping[str, int]
-    """All of them together, in internal units, with the number of pods; empty where there are none."""
+    """The sum of their requests in internal units, with the number of pods; empty without pods."""
 
 
 EngineEvent = (

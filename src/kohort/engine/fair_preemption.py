@@ -1,4 +1,4 @@
-"""Preemption by fair share (docs/spec/scheduling.md §7.3): take from the largest share while that is fair."""
+"""Preemption by fair share (docs/spec/scheduling.md §7.3): preempt from the largest share while that is fair."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -38,7 +38,7 @@ def find_fair_targets(
     context: PreemptionContext,
     rules: FairRules,
 ) -> list[PreemptionTarget]:
-    """The workloads to preempt so that the requests fit, taken by share; empty where no fair set suffices."""
+    """The workloads to preempt so that the requests fit, selected by share; empty if no fair set suffices."""
     candidates = _candidates(preemptor, queue, request.needs, context)
     if not could_suffice(candidates, queue, request):
         return []
@@ -79,7 +79,7 @@ class _FairSearch:
         self.place = {workload.uid: place for place, workload in enumerate(candidates)}
         """Position of each candidate among all (SCH-620)."""
         self.candidates: dict[str, list[WorkloadInfo]] = {}
-        """What is left of them per queue, in order."""
+        """The remaining candidates per queue, in order."""
         for workload in candidates:
             if workload.queue is not None:
                 self.candidates.setdefault(workload.queue.name, []).append(workload)
@@ -119,7 +119,7 @@ class _FairSearch:
         return False
 
     def _take_fair(self, picked: ClusterQueueInfo, waiting: list[WorkloadInfo]) -> bool:
-        """Take the first candidate whose removal is fair; those passed over are candidates of the second loop."""
+        """Select the first candidate whose removal is fair; skipped ones are candidates of the second loop."""
         own, others = self._almost_lca(picked)
         mine, before = self.shares.of(own), self.shares.of(others)
         retries = self.retries.setdefault(picked.name, [])
@@ -187,12 +187,12 @@ class _FairSearch:
 
 
 def first_of_equals(cohorts: list[CohortNode]) -> CohortNode:
-    """SCH-722 leaves it open; always the same one, lest a waiting preemptor evicts from all of them in turn."""
+    """SCH-722 leaves it open; always the same one, so that a pending preemptor does not evict from each of them."""
     return min(cohorts, key=lambda each: each.name)
 
 
 class _Picker:
-    """Picks the queue to take from next, from the root down (SCH-722)."""
+    """Selects the queue to preempt from next, from the root down (SCH-722)."""
 
     def __init__(self, search: _FairSearch) -> None:
         self.search = search

@@ -1,6 +1,6 @@
 """Flavor assignment (docs/spec/scheduling.md §5): which flavor each resource of each pod set gets, and how.
 
-Reads the live tree and leaves it as it was; preemption is simulated by releasing and restoring usage.
+Reads the live tree and does not change it; preemption is simulated by releasing and restoring usage.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ class FlavorRules:
 
 
 class FlavorSearch(msgspec.Struct):
-    """One run of the assigner for one workload."""
+    """One flavor assignment for one workload."""
 
     workload: WorkloadInfo
     queue: ClusterQueueInfo
@@ -45,19 +45,19 @@ class FlavorSearch(msgspec.Struct):
     eligibility: FlavorEligibility
     filter: TopologyFilter
     counts: Sequence[int] | None = None
-    """Pods per pod set, where fewer than asked for are tried (SCH-561)."""
+    """Pods per pod set, if fewer than requested are tried (SCH-561)."""
     start: FlavorScanState | None = None
     only: Only | None = None
     """Flavors to which a recomputation is bound (SCH-331)."""
     replaced: Mapping[str, PodSetUsage] = {}
-    """What the slice holds that this workload replaces, per pod set (SCH-1103)."""
+    """Usage per pod set of the slice that this workload replaces (SCH-1103)."""
     taken: dict[FlavorResource, int] = {}
-    """What earlier pod sets of this workload take (SCH-506)."""
+    """Usage of earlier pod sets of this workload (SCH-506)."""
     simulated: dict[FlavorResource, tuple[int, list[PreemptionTarget]]] = {}
     """The victims found for an amount of one flavor-resource alone (SCH-522)."""
 
     def targets(self, request: UsageRequest) -> list[PreemptionTarget]:
-        """The victims for everything together; what was simulated is not searched again where it is the same."""
+        """The victims for all requests together; an identical search is not repeated."""
         if len(request.quota) == 1 and request.search is None:
             ((fr, amount),) = request.quota.items()
             known = self.simulated.get(fr)
@@ -100,7 +100,7 @@ def _groups(pod_sets: list[PodSetResources]) -> list[list[PodSetResources]]:
 
 
 def _requests(search: FlavorSearch, pod_set: PodSetResources) -> dict[str, int]:
-    """What the pod set asks for in all (SCH-135)."""
+    """The total requests of the pod set (SCH-135)."""
     requests = pod_set.total_of(pod_set.count)
     if PODS in search.queue.group_of:
         requests[PODS] = pod_set.count
@@ -108,7 +108,7 @@ def _requests(search: FlavorSearch, pod_set: PodSetResources) -> dict[str, int]:
 
 
 def _assign_group(search: FlavorSearch, group: list[PodSetResources], results: list[PodSetResult]) -> bool:
-    """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-504, SCH-505)."""
+    """Choose a flavor for every resource that the group requests; False if one has none (SCH-504, SCH-505)."""
     is_single = len(results) == 1 and not search.replaced
     totals = results[0].requests if is_single else _totals(search, results)
     assigned: set[str] = set()
@@ -130,7 +130,7 @@ def _assign_group(search: FlavorSearch, group: list[PodSetResources], results: l
 
 
 def _totals(search: FlavorSearch, results: list[PodSetResult]) -> dict[str, int]:
-    """What the pod sets of a group ask for together, on top of the slice that is replaced."""
+    """The requests of a group's pod sets together, in addition to the slice that is replaced."""
     totals: dict[str, int] = {}
     for result in results:
         for resource, amount in result.requests.items():
@@ -140,7 +140,7 @@ def _totals(search: FlavorSearch, results: list[PodSetResult]) -> dict[str, int]
 
 
 def _inherit_topology(search: FlavorSearch, results: list[PodSetResult]) -> None:
-    """A member that requests nothing of the queue goes where its group goes (TAS-38)."""
+    """A member that requests no resource of the queue gets the flavor of its group (TAS-38)."""
     for result in [each for each in results if not each.choices]:
         for other in results:
             for resource, choice in other.choices.items():
@@ -149,13 +149,13 @@ def _inherit_topology(search: FlavorSearch, results: list[PodSetResult]) -> None
 
 
 def _beyond_replaced(search: FlavorSearch, pod_set: str, resource: str, amount: int) -> int:
-    """What is asked for on top of the slice that is replaced; less than nothing if the pod set shrinks (SCH-1103)."""
+    """The requests in addition to the slice that is replaced; negative if the pod set shrinks (SCH-1103)."""
     replaced = search.replaced.get(pod_set)
     return amount if replaced is None else amount - replaced.amounts.get(resource, 0)
 
 
 def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], uncovered: str = "") -> None:
-    """A resource found no flavor: only its group's reasons are reported (SCH-547)."""
+    """Record that a resource has no flavor: only its group's reasons are reported (SCH-547)."""
     for result in results:
         result.failed = True
         result.choices.clear()
@@ -230,7 +230,7 @@ def _first_index(
     flavors: FlavorGroup,
     requests: Mapping[str, int],
 ) -> int:
-    """Where the last scan stopped (SCH-550); the first flavor, where the queue lost those that were left to try."""
+    """Index at which the last scan stopped (SCH-550); the first flavor if the queue lost the remaining ones."""
     if not search.rules.uses_fungibility:
         return 0
     index = start.tried.get((first.name, min(requests)), -1) + 1
@@ -265,7 +265,7 @@ def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_pre
 
 
 def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
-    """Whether the pods may use the flavor (SCH-510 to SCH-513), and how its worst resource does (SCH-531)."""
+    """Whether the pods may use the flavor (SCH-510 to SCH-513), and the mode of its worst resource (SCH-531)."""
     if search.only is not None and (passed_over := _passed_over(search.only, group, name, requests)):
         return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
@@ -280,7 +280,7 @@ def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests
 
 
 def _passed_over(only: Only, group: Sequence[PodSetResources], name: str, requests: Mapping[str, int]) -> str:
-    """Why no pod set of the group may have the flavor again; not all of them request every resource (TAS-81)."""
+    """Why the group can't get the flavor again; not all of its pod sets request every resource (TAS-81)."""
     for resource in sorted(requests):
         if all(only.get((each.name, resource)) != name for each in group):
             return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
@@ -319,7 +319,7 @@ def _obstacle(search: FlavorSearch, flavor: Flavor, group: list[PodSetResources]
 
 
 def _judge(search: FlavorSearch, flavor: str, resource: str, request: int) -> ResourceVerdict:
-    """How one resource does in one flavor (SCH-520, SCH-521, SCH-522, SCH-523)."""
+    """The fit of one resource in one flavor (SCH-520, SCH-521, SCH-522, SCH-523)."""
     fr = FlavorResource(flavor, resource)
     cell = search.queue.node.cells[fr]
     assumed = search.taken.get(fr, 0)
@@ -360,7 +360,7 @@ def _preemption_mode(search: FlavorSearch, targets: list[PreemptionTarget]) -> F
 
 
 def borrowing_level(node: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:
-    """How far up the request borrows, and whether what it needs could be reclaimed there (SCH-441)."""
+    """The borrowing level of the request, and whether what it needs could be reclaimed there (SCH-441)."""
     cell: QuotaCell = node.cells[fr]
     if node.parent is None or not cell.borrows_with(amount):
         return 0, node.parent is not None
@@ -376,7 +376,7 @@ def borrowing_level(node: ClusterQueueNode, fr: FlavorResource, amount: int) -> 
 
 
 def _progress(search: FlavorSearch, results: list[PodSetResult], cycle: int) -> FlavorScanState | None:
-    """How far the scan came, for the next time (SCH-550, SCH-551)."""
+    """Record the scan progress for the next cycle (SCH-550, SCH-551)."""
     tried = {(result.name, resource): choice.tried for result in results for resource, choice in result.choices.items()}
     if not tried:
         return None

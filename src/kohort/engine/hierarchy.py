@@ -32,14 +32,14 @@ class HierarchyNode:
             node = node.parent
 
     def top(self) -> "HierarchyNode":
-        """The root of its tree; itself where it has no parent."""
+        """The root of its tree; itself without a parent."""
         node = self
         while node.parent is not None:
             node = node.parent
         return node
 
     def cell(self, fr: FlavorResource) -> QuotaCell:
-        """The cell of a flavor-resource, made with no quota where there is none yet.
+        """The cell of a flavor-resource; a new one without quota if there is none yet.
 
         In a cycle of parents it has no parent cell, because sums are not computed there (SCH-402).
         """
@@ -53,7 +53,7 @@ class HierarchyNode:
 
     @property
     def is_cyclic(self) -> bool:
-        """Whether following the parents never ends (SCH-402)."""
+        """Whether its parents form a cycle (SCH-402)."""
         cohort = self if isinstance(self, CohortNode) else self.parent
         if cohort is None or cohort.parent is None:
             return False
@@ -79,11 +79,11 @@ class ClusterQueueNode(HierarchyNode):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.generation = 0
-        """Rises whenever capacity may have become free or quotas changed (SCH-554)."""
+        """Incremented when capacity may have become free or quotas changed (SCH-554)."""
 
 
 class CohortNode(HierarchyNode):
-    """An inner node; implicit as long as there is no Cohort object."""
+    """An inner node; implicit without a Cohort object."""
 
     __slots__ = ("children", "height", "is_explicit", "lendable", "queues")
 
@@ -138,7 +138,7 @@ class Hierarchy:
         self._stale: dict[str, HierarchyNode] = {}
 
     def set_queue(self, name: str, cohort: str | None, quotas: Quotas, weight: float = 1.0) -> ClusterQueueNode:
-        """Add a ClusterQueue or change its place, quotas or weight."""
+        """Add a ClusterQueue or change its parent, quotas or weight."""
         node = self.queues.get(name)
         if node is None:
             node = self.queues[name] = ClusterQueueNode(name)
@@ -148,7 +148,7 @@ class Hierarchy:
         return node
 
     def remove_queue(self, name: str) -> None:
-        """Take a ClusterQueue out of its tree."""
+        """Remove a ClusterQueue from its tree."""
         node = self.queues.pop(name)
         self._mark(node)
         self._move(node, None)
@@ -162,7 +162,7 @@ class Hierarchy:
         return node
 
     def remove_cohort(self, name: str) -> None:
-        """The Cohort object is gone; the node stays, implicit, while others name it (SCH-401)."""
+        """Remove a Cohort object; the node remains, implicit, while others reference it (SCH-401)."""
         node = self.cohorts[name]
         node.quotas, node.weight, node.is_explicit = {}, 1.0, False
         self._mark(node)
@@ -171,11 +171,11 @@ class Hierarchy:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all sums are as the quotas and edges make them."""
+        """Whether all sums are current."""
         return not self._stale
 
     def refresh(self) -> bool:
-        """Set the sums of every tree that changed; True if there was one."""
+        """Recompute the sums of every changed tree; whether there was one."""
         if not self._stale:
             return False
         stale, self._stale = self._stale, {}
@@ -208,7 +208,7 @@ class Hierarchy:
             _siblings(former, node).pop(node.name, None)
             self._mark(former)
             self._forget_if_empty(former)
-            # Where the new parents run in a circle no sums are made, and nothing must count at the old ones.
+            # If the new parents form a cycle, no sums are computed, and nothing may count at the old parents.
             for cell in node.cells.values():
                 cell.parent = None
         node.parent = parent
@@ -250,7 +250,7 @@ def _collect(top: HierarchyNode) -> set[FlavorResource]:
 
 
 def _settle_up(node: HierarchyNode, fr: FlavorResource) -> QuotaCell | None:
-    """Set the sums of one flavor-resource below and at a node; None if the subtree has no cell for it."""
+    """Compute the sums of one flavor-resource at a node and below; None if the subtree has no cell for it."""
     below = [] if isinstance(node, ClusterQueueNode) else [_settle_up(member, fr) for member in _members(node)]
     known = [cell for cell in below if cell is not None]
     if fr not in node.cells and fr not in node.quotas and not known and node.parent is not None:

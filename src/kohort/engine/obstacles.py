@@ -14,7 +14,7 @@ Obstacle = tuple[str, str, RequeueReason]
 
 
 def find_obstacle(store: "EngineStore", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Obstacle | None:
-    """What keeps a head from being nominated; everything is in memory, so no lookup fails (SCH-312)."""
+    """What keeps a head from being nominated; all lookups are in memory, so none fails (SCH-312)."""
     found = workload.object
     checks = found.status.admission_checks if found is not None else ()
     if checks and any(check.state in ("Retry", "Rejected") for check in checks):

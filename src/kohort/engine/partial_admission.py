@@ -1,4 +1,4 @@
-"""Partial admission (SCH-560 to SCH-562): the largest size that works, down to the least that is accepted."""
+"""Partial admission (SCH-560 to SCH-562): the largest count that fits, down to the minimum count."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

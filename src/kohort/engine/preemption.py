@@ -1,6 +1,6 @@
-"""Classical preemption (docs/spec/scheduling.md §6): candidates by kind, and the fewest of them that suffice.
+"""Classical preemption (docs/spec/scheduling.md §6): candidates by kind, and a minimal set of targets.
 
-The search takes candidates out of the live tree one by one and restores all usage before it returns.
+The search releases the usage of candidates in the live tree one by one and restores all of it before it returns.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +42,7 @@ def fits_within_nominal(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
 
 
 def is_within_nominal(node: HierarchyNode, needs: frozenset[FlavorResource]) -> bool:
-    """Whether the node borrows none of what is needed."""
+    """Whether the node borrows none of the needed flavor-resources."""
     cells = node.cells
     for fr in needs:
         cell = cells.get(fr)
@@ -62,7 +62,7 @@ class PreemptionCandidates(msgspec.Struct, frozen=True):
     own: list[PreemptionCandidate]
 
     def ordered(self, key: Callable[[WorkloadInfo], tuple[object, ...]]) -> list[PreemptionCandidate]:
-        """SCH-621: those of each kind who are leaving anyway first, then the others."""
+        """SCH-621: of each kind, those that are being evicted first, then the others."""
         ranked = []
         for number, kind in enumerate((self.hierarchical, self.priority, self.own)):
             for each in kind:
@@ -75,7 +75,7 @@ class PreemptionCandidates(msgspec.Struct, frozen=True):
 def find_candidates(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, context: PreemptionContext
 ) -> PreemptionCandidates:
-    """All workloads that the policies allow to preempt and that some attempt could use."""
+    """All workloads that the policies allow to preempt and that an attempt could use."""
     own = context.preemption_policy.candidates(queue.policies.within_queue, preemptor, queue, request.needs)
     hierarchical: list[PreemptionCandidate] = []
     priority: list[PreemptionCandidate] = []
@@ -92,7 +92,7 @@ def find_candidates(
 
 
 def _could_stay_within_nominal(queue: ClusterQueueInfo, own: list[WorkloadInfo], request: UsageRequest) -> bool:
-    """Whether the requests would fit without borrowing if all candidates of the own queue were gone."""
+    """Whether the requests would fit without borrowing if all candidates of its own queue were preempted."""
     cells = queue.node.cells
     return all(
         cells[fr].usage - sum([each.usage.get(fr, 0) for each in own]) + amount <= cells[fr].subtree
@@ -115,7 +115,7 @@ def _priority_candidate(
 
 
 def _levels(queue: ClusterQueueInfo, request: UsageRequest) -> Iterator[tuple[CohortNode, HierarchyNode, bool]]:
-    """Each ancestor, the node below it on the way, and whether the request fits below it (SCH-611, SCH-614)."""
+    """Each ancestor, the node below it on the path, and whether the request fits below it (SCH-611, SCH-614)."""
     node: HierarchyNode = queue.node
     has_advantage = fits_within_nominal(queue, request)
     rest = _beyond_local(node, request.quota)
@@ -157,7 +157,7 @@ def _donors(
 
 
 class PreemptionAttempt(Enum):
-    """How far a walk through the candidates may let the preemptor go."""
+    """Whether the preemptor may borrow or must stay within nominal quota."""
 
     BORROWING = "borrowing"
     WITHIN_NOMINAL = "within nominal"
@@ -166,7 +166,7 @@ class PreemptionAttempt(Enum):
 def find_targets(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, context: PreemptionContext
 ) -> list[PreemptionTarget]:
-    """The workloads to preempt so that the requests fit; empty where no allowed set suffices (SCH-634)."""
+    """The workloads to preempt so that the requests fit; empty if no allowed set suffices (SCH-634)."""
     candidates = find_candidates(preemptor, queue, request, context)
     attempts = _attempts(candidates, queue, request.needs)
     promising = [attempt for attempt in attempts if _could_suffice(candidates, attempt, queue, request)]
@@ -198,7 +198,7 @@ def _is_out_of_reach(candidate: PreemptionCandidate, attempt: PreemptionAttempt)
 def _attempts(
     candidates: PreemptionCandidates, queue: ClusterQueueInfo, needs: frozenset[FlavorResource]
 ) -> tuple[PreemptionAttempt, ...]:
-    """Which walks to try, and in which order (SCH-630)."""
+    """The attempts in their order (SCH-630)."""
     forbidden = queue.policies.borrow_policy == "Never"
     cells = queue.node.cells
     under = all(fr in cells and cells[fr].usage < cells[fr].subtree for fr in needs)
@@ -223,7 +223,7 @@ def _walk(
     attempt: PreemptionAttempt,
     fit: Callable[[], bool],
 ) -> list[PreemptionTarget]:
-    """Remove candidates in order, not by size (SCH-635), until the preemptor fits; then the tree is as before."""
+    """Remove candidates in order, not by size (SCH-635), until the preemptor fits; then restore the tree."""
     removed: list[PreemptionCandidate] = []
     for candidate in ordered:
         if _is_spared(candidate, needs, attempt):
@@ -262,7 +262,7 @@ def _is_spared(candidate: PreemptionCandidate, needs: frozenset[FlavorResource],
 
 
 def drop_unneeded_targets(removed: list[PreemptionCandidate], fit: Callable[[], bool]) -> list[PreemptionCandidate]:
-    """Restore candidates that are not needed, the last removed but one first (SCH-633); the rest stays removed."""
+    """Restore candidates that are not needed, from the last but one (SCH-633); the others stay removed."""
     kept = [removed[-1]]
     for candidate in reversed(removed[:-1]):
         candidate.workload.hold()

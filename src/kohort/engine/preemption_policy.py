@@ -18,18 +18,18 @@ SortKey = Callable[[WorkloadInfo], tuple[object, ...]]
 
 
 class PreemptionTarget(msgspec.Struct, frozen=True):
-    """A workload to preempt, and why it may be."""
+    """A workload to preempt, and the reason."""
 
     workload: WorkloadInfo
     reason: str
 
 
 class PreemptionContext(Protocol):
-    """What a search for victims reads of the engine."""
+    """What a search for victims reads from the engine."""
 
     @property
     def preemption_policy(self) -> "PreemptionPolicy":
-        """The policy in force."""
+        """The configured policy."""
 
     def queue_at(self, node: HierarchyNode) -> ClusterQueueInfo | None:
         """The queue of a leaf, unless it is inactive (SCH-1052)."""
@@ -50,10 +50,10 @@ class PreemptionPolicy(Protocol):
     def candidates(
         self, rule: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: frozenset[FlavorResource]
     ) -> list[WorkloadInfo]:
-        """Workloads of a queue that use what is needed and that a rule lets the preemptor preempt."""
+        """Workloads of a queue that use a needed flavor-resource and that a rule lets the preemptor preempt."""
 
     def order(self, own: ClusterQueueInfo, context: PreemptionContext) -> SortKey:
-        """The sort key of candidates; its first part is whether a candidate is not leaving anyway."""
+        """The sort key of candidates; its first part is whether a candidate is not yet being evicted."""
 
     def accepts(self, preemptor: WorkloadInfo, targets: Sequence[PreemptionTarget]) -> bool:
         """Whether these targets may be preempted together."""
@@ -84,7 +84,7 @@ class KueuePreemptionPolicy:
         if rule != "Any":
             found = [each for each in found if self.may_preempt(rule, preemptor, each)]
         replaced = preemptor.replaces
-        # A slice ends by its successor's admission, and is never preempted for it (SCH-1104).
+        # A slice is finished by its successor's admission and never preempted for it (SCH-1104).
         return found if replaced is None else [each for each in found if each is not replaced]
 
     def order(self, own: ClusterQueueInfo, context: PreemptionContext) -> SortKey:
@@ -119,7 +119,7 @@ def _before(left: datetime | None, right: datetime | None) -> bool:
 
 
 def _may_have_candidates(rule: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
-    """False where every holder of the queue has too high a priority; spares a walk over all of them."""
+    """False if every holder of the queue has too high a priority, which avoids an iteration over all of them."""
     if rule == "Never" or not queue.priorities:
         return False
     if rule == "Any":

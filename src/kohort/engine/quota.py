@@ -1,7 +1,7 @@
 """Quota arithmetic (docs/spec/scheduling.md §4): one cell per node of the cohort tree and flavor-resource.
 
-A cell points to the same cell of the parent, so that a question or a change costs one short walk to the root and
-nothing is looked up on the way. Sums are set when quotas change; only `usage` moves during scheduling.
+A cell points to the same cell of the parent, so that a check or a change follows pointers to the root without
+lookups. Sums are computed when quotas change; only `usage` changes during scheduling.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from kohort.api.amounts import add, subtract
 
 
 class FlavorResource(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
-    """What quota is counted in: a resource of a flavor. No tuple, as the garbage collector would visit all of them."""
+    """What quota is counted in: a resource of a flavor. Not a tuple, which the garbage collector would visit."""
 
     flavor: str
     resource: str
@@ -54,7 +54,7 @@ class QuotaCell:
         """The node whose cell it is."""
         self.parent: QuotaCell | None = None
         self.borrowers: dict[QuotaCell, None] = {}
-        """The children that borrow, so that searches for victims need not visit all."""
+        """The children that borrow, so that searches for victims visit only these."""
         self.nominal = 0
         self.borrowing_limit: int | None = None
         self.lending_limit: int | None = None
@@ -62,21 +62,21 @@ class QuotaCell:
         self.local = 0
         """The part that is not lent to the parent (SCH-411)."""
         self.potential = 0
-        """The most this node could ever hold (SCH-412)."""
+        """Potential capacity: the most that the node could ever use (SCH-412)."""
         self.usage = 0
         self.is_listed = False
-        """Whether the node, or one below it, has quota of this flavor-resource; usage may outlast it (SCH-701)."""
+        """Whether the node or a descendant has quota of it; usage may remain without quota (SCH-701)."""
 
-    # Setting the sums: children first, then the way down.
+    # Computing the sums: children first, then from the root down.
 
     def take_quota(self, quota: Quota) -> None:
-        """Start over from the node's own quota, without children."""
+        """Reset to the node's own quota, without children."""
         self.nominal, self.borrowing_limit, self.lending_limit = quota
         self.subtree = quota.nominal
         self.borrowers.clear()
 
     def take_child(self, child: "QuotaCell") -> None:
-        """Count a child's lendable quota (SCH-410) and its use beyond what is its own (SCH-421)."""
+        """Add a child's lendable quota (SCH-410) and its usage beyond its local quota (SCH-421)."""
         self.subtree = add(self.subtree, subtract(child.subtree, child.local))
         self.usage += max(0, child.usage - child.local)
         if child.usage > child.subtree:
@@ -87,7 +87,7 @@ class QuotaCell:
         self.local = 0 if self.lending_limit is None else max(0, subtract(self.subtree, self.lending_limit))
 
     def settle_potential(self) -> None:
-        """SCH-412, once the parent's is known."""
+        """SCH-412, after the parent's."""
         if self.parent is None:
             self.potential = self.subtree
             return
@@ -95,10 +95,10 @@ class QuotaCell:
         if self.borrowing_limit is not None:
             self.potential = min(self.potential, add(self.subtree, self.borrowing_limit))
 
-    # Use
+    # Usage
 
     def use(self, amount: int) -> None:
-        """Count a new use; what exceeds a node's local quota passes on to its parent (SCH-421)."""
+        """Add usage; what exceeds a node's local quota is counted at its parent (SCH-421)."""
         cell = self
         while amount > 0:
             before = cell.usage
@@ -113,7 +113,7 @@ class QuotaCell:
             cell = parent
 
     def free(self, amount: int) -> None:
-        """Take a use back: the exact reverse of `use`."""
+        """Subtract usage: the exact reverse of `use`."""
         cell = self
         while amount > 0:
             before = cell.usage
@@ -127,7 +127,7 @@ class QuotaCell:
                 amount = before - cell.local
             cell = parent
 
-    # Questions
+    # Queries
 
     @property
     def local_available(self) -> int:
@@ -135,7 +135,7 @@ class QuotaCell:
         return self.local - self.usage if self.local > self.usage else 0
 
     def available(self) -> int:
-        """What more could be used here; negative in debt (SCH-431)."""
+        """The amount available here; negative in debt (SCH-431)."""
         cell = self
         local_below = 0
         tightest: int | None = None
@@ -152,7 +152,7 @@ class QuotaCell:
         return free if tightest is None or free < tightest else tightest
 
     def borrows_with(self, amount: int) -> bool:
-        """Whether such a use would exceed what the node has of its own (SCH-433); a queue's subtree is its nominal."""
+        """Whether this usage would exceed the node's own quota (SCH-433): for a queue its nominal quota."""
         return self.usage + amount > self.subtree
 
     @property

@@ -30,23 +30,23 @@ class PendingView(Protocol):
         """How many workloads are in each state."""
 
     def state_of(self, workload: WorkloadInfo, /) -> PendingState | None:
-        """The state of a workload; None where it is not pending here."""
+        """The state of a workload; None if it is not pending here."""
 
     def position_of(self, workload: WorkloadInfo, /) -> QueuePosition:
-        """How many workloads come before one, or would if it came now."""
+        """How many workloads come before one, or would if it were added now."""
 
     def positions(self) -> Iterator[tuple[ObjectKey, QueuePosition]]:
         """All workloads in order, with their positions."""
 
     def first(self, number: int, /) -> list[WorkloadInfo]:
-        """So many workloads from the head of the order."""
+        """The first workloads in order."""
 
     def bypass_reason(self, workload: WorkloadInfo, /) -> str:
         """Reason of a workload that is not evaluated because an equivalent one failed."""
 
 
 class EngineReadModel:
-    """Queues, workloads and quota as they are now."""
+    """Queues, workloads and quota in their current state."""
 
     def __init__(self, store: EngineStore) -> None:
         self._store = store

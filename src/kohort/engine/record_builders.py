@@ -1,4 +1,4 @@
-"""API objects turned into the engine's records: read once when they change, never during a turn."""
+"""Builds the engine's records from API objects when these change, never during a cycle."""
 
 from collections.abc import Iterable, Mapping, Set
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 def flavor_of(flavor: v1beta2.ResourceFlavor, gates: FeatureGates) -> Flavor:
-    """What a pod must bear and match to use the flavor."""
+    """The taints and labels that a pod must tolerate and match to use the flavor."""
     spec = flavor.spec
     taints = tuple(taint for taint in spec.node_taints if taint.effect in BLOCKING_EFFECTS)
     topology = (spec.topology_name or "") if gates.enabled(Gate.TopologyAwareScheduling) else ""
@@ -52,7 +52,7 @@ def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
 
 
 def weight_of(fair_sharing: FairSharing | None) -> float:
-    """The fair-sharing weight; 1 unless given (SCH-703)."""
+    """The fair-sharing weight, by default 1 (SCH-703)."""
     return 1.0 if fair_sharing is None else Quantity.parse(fair_sharing.weight).nanos / NANO
 
 
@@ -64,7 +64,7 @@ def groups_of(groups: Iterable[ResourceGroup]) -> tuple[FlavorGroup, ...]:
 
 
 def policies_of(spec: ClusterQueueSpec) -> QueuePolicies:
-    """Search and preemption policies of a ClusterQueue; a preference comes only with a choice (SCH-532)."""
+    """Fungibility and preemption policies of a ClusterQueue (SCH-532)."""
     fungibility, preemption = spec.flavor_fungibility, spec.preemption
     return QueuePolicies(
         is_strict=spec.queueing_strategy == "StrictFIFO",
@@ -79,7 +79,7 @@ def policies_of(spec: ClusterQueueSpec) -> QueuePolicies:
 
 
 def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
-    """Base priority and boost (SCH-210), the only cost that a preemption has (SCH-640)."""
+    """Base priority and boost (SCH-210), the only cost of a preemption (SCH-640)."""
     base, annotations = workload.spec.priority or 0, workload.metadata.annotations
     if not annotations or not gates.enabled(Gate.PriorityBoost):
         return base
@@ -87,11 +87,11 @@ def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
 
 
 class WorkloadConditions(msgspec.Struct, frozen=True):
-    """The conditions of a workload, looked through once for the many questions that a new object raises."""
+    """The conditions of a workload, indexed once for all checks of a new object."""
 
     by_type: Mapping[str, Condition]
     true: Set[str]
-    """Types of those that hold."""
+    """Types of the conditions that are True."""
 
 
 NO_CONDITIONS = WorkloadConditions({}, frozenset())
@@ -126,7 +126,7 @@ def queue_timestamp(workload: v1beta2.Workload, conditions: WorkloadConditions, 
 
 
 def backoff_until(workload: v1beta2.Workload, conditions: WorkloadConditions) -> datetime | None:
-    """Until when the workload may not be tried again (SCH-223)."""
+    """When the workload's backoff ends (SCH-223)."""
     requeued = conditions.by_type.get("Requeued")
     if requeued is not None and requeued.status == "False":
         return NO_END
@@ -134,7 +134,7 @@ def backoff_until(workload: v1beta2.Workload, conditions: WorkloadConditions) ->
 
 
 def is_over(workload: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
-    """Whether the workload has ended or is not to run."""
+    """Whether the workload is finished or inactive."""
     return "Finished" in conditions.true or not workload.spec.active
 
 
@@ -150,14 +150,14 @@ def is_parent(workload: v1beta2.Workload) -> bool:
 
 
 def parent_of(workload: v1beta2.Workload, gates: FeatureGates) -> str:
-    """UID of the workload that this one is a variant of; empty where it is none."""
+    """UID of the parent of a variant; empty for other workloads."""
     if ALLOWED_FLAVORS_ANNOTATION not in workload.metadata.annotations or not gates.enabled(Gate.ConcurrentAdmission):
         return ""
     return next((owner.uid for owner in workload.metadata.owner_references if owner.kind == "Workload"), "")
 
 
 def is_admissible(workload: v1beta2.Workload, conditions: WorkloadConditions, gates: FeatureGates) -> bool:
-    """Whether the workload may wait in a queue at all (SCH-201)."""
+    """Whether the workload may be pending in a queue (SCH-201)."""
     true = conditions.true
     return not (
         "QuotaReserved" in true
@@ -180,7 +180,7 @@ def _is_gated(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
 
 
 def is_rewritten(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
-    """Whether more than the status differs, so that everything must be read anew."""
+    """Whether more than the status differs, so that the whole object must be read again."""
     before, after = old.metadata, new.metadata
     return (
         old.spec != new.spec
@@ -207,7 +207,7 @@ def _rewriting_matters(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
 
 
 def status_matters(old: v1beta2.Workload, new: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
-    """The same of the status alone (SCH-221)."""
+    """The same for the status alone (SCH-221)."""
     before, after = old.status, new.status
     return (
         before.reclaimable_pods != after.reclaimable_pods
@@ -218,7 +218,7 @@ def status_matters(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Wor
 
 
 def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozenset[str] | None:
-    """Flavors to which a variant is bound; None where it may use any (SCH-1111)."""
+    """Flavors to which a variant is bound; None if it may use any (SCH-1111)."""
     text = workload.metadata.annotations.get(ALLOWED_FLAVORS_ANNOTATION)
     if text is None or not gates.enabled(Gate.ConcurrentAdmission):
         return None
@@ -226,7 +226,7 @@ def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozense
 
 
 def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> ObjectKey | None:
-    """The older slice of an elastic job that the workload takes over from (SCH-1101)."""
+    """The older slice of an elastic job that the workload replaces (SCH-1101)."""
     text = workload.metadata.annotations.get(SLICE_REPLACEMENT_ANNOTATION)
     if not text or not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
         return None

@@ -1,4 +1,4 @@
-"""Queues, flavors and workloads in the form in which scheduling cycles use them.
+"""Queues, flavors and workloads in the form that scheduling cycles use.
 
 They are built from API objects when these change: a cycle parses no JSON, quantities or selectors.
 """
@@ -36,12 +36,12 @@ NO_QUEUE: Final = ObjectKey("", "")
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A ResourceFlavor: what a pod must bear and match to use it."""
+    """A ResourceFlavor: what a pod must tolerate and match to use it."""
 
     name: str
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
-    """Only those that keep pods away (SCH-512)."""
+    """Only those with effect NoSchedule or NoExecute (SCH-512)."""
     tolerations: tuple[Toleration, ...]
     topology: str = ""
     """The Topology of its nodes; not empty for a TAS flavor (TAS-5)."""
@@ -76,28 +76,28 @@ class PodSetResources(PodSetDemand, frozen=True):
     """Requests of a pod set, and its scheduling constraints."""
 
     template: QuotaPodTemplate | None = None
-    """Selectors, affinity and tolerations of the pods; None where nothing restricts them."""
+    """Selectors, affinity and tolerations of the pods; None without any."""
     group: str = ""
     """Pod sets of one topology group get one flavor (SCH-501)."""
     topology: TopologyRequest | None = None
-    """What the pod set requests of its topology; None where nothing (TAS-34)."""
+    """The topology request of the pod set, if any (TAS-34)."""
     one_pod: ResourceAmounts = NO_AMOUNTS
-    """What one pod takes of its node, itself included, independent of what counts as quota (TAS-29)."""
+    """What one pod uses of its node, including one `pods`, independent of what counts as quota (TAS-29)."""
 
 
 class SecondPassReason(Enum):
-    """Why a workload that has its quota looks for places (SCH-270)."""
+    """Why a workload with quota needs a second pass (SCH-270)."""
 
     DELAYED = "delayed"
-    """Its checks are ready, and only now can its place be found."""
+    """Its checks are ready, and its pods can be placed only now."""
     REPLACEMENT = "replacement"
-    """A node of its place failed."""
+    """A node of its topology assignment failed."""
 
 
 PodSetDevices = tuple[str, tuple[tuple[str, int], ...]]
 """Name of a pod set, and what one of its pods claims: resources of quota with amounts in internal units."""
 CreationOrder = tuple[str, str]
-"""The UID of the job, or of the Workload where no job is known, and that of the Workload (SCH-212 e)."""
+"""The UID of the job, or of the Workload without a job, and that of the Workload (SCH-212 e)."""
 
 
 class UsageCounter(Protocol):
@@ -164,13 +164,13 @@ class WorkloadInfo:
         self.queued_at: datetime | None = None
         """The queue-order timestamp (SCH-211)."""
         self.backoff_until: datetime | None = None
-        """Before when it may not be tried again (SCH-223): `requeueAt`, or NO_END while `Requeued` is False."""
+        """When its backoff ends (SCH-223): `requeueAt`, or NO_END while `Requeued` is False."""
         self.generation = 0
         self.devices: tuple[PodSetDevices, ...] = ()
-        """What pods of each pod set claim besides what they request (SCH-132)."""
+        """Device claims of the pods of each pod set, in addition to their requests (SCH-132)."""
         self.pod_sets: tuple[PodSetResources, ...] = ()
         self.requests_topology = False
-        """Whether one of them requests something of its topology (TAS-34)."""
+        """Whether a pod set has a topology request (TAS-34)."""
         self.problem = ""
         """What is wrong with the requests themselves (SCH-124)."""
         self.environment: Environment | None = None
@@ -179,24 +179,24 @@ class WorkloadInfo:
         """Scheduling equivalence hash (SCH-250)."""
         self.progress: FlavorScanState | None = None
         self.replaces: WorkloadInfo | None = None
-        """The older slice of an elastic job that this one takes over from (SCH-1103)."""
+        """The older slice of an elastic job that this one replaces (SCH-1103)."""
         self.usage: dict[FlavorResource, int] = {}
-        """What it holds while it has quota."""
+        """Its usage while it holds quota."""
         self.held: Mapping[UsageCounter, int] = NOTHING_HELD
-        """What it counts at which counters: the cells of its queue, and `placed`."""
+        """Its usage by counter: the cells of its queue, and `placed`."""
         self.placed: Mapping[DomainCounter, int] = NO_PLACES
         """Its pods in topology domains."""
         self.admission: Admission | None = None
-        """The admission for which `usage` was counted, so that its echo is not counted again."""
+        """The admission for which `usage` was counted, so that its watch event is not counted again."""
         self.reserved_at: datetime | None = None
         self.second_pass: SecondPassReason | None = None
-        """Why it looks for places though it has its quota (SCH-270)."""
+        """Why it needs a second pass (SCH-270)."""
         self.evicted = False
         self.is_admitted = False
-        """Whether its job may run; quota is held from the reservation on, while checks decide (SCH-420, SCH-907)."""
+        """Whether its job may run; quota is held from the reservation on (SCH-420, SCH-907)."""
         self.pods_ready = False
         self.has_closed_gate = False
-        """Whether it must not preempt for now (SCH-1120)."""
+        """Whether a preemption gate is closed (SCH-1120)."""
         self.allowed_flavors: frozenset[str] | None = None
         """Flavors to which a variant is bound (SCH-1111)."""
 
@@ -210,7 +210,7 @@ class WorkloadInfo:
 
     @property
     def takes_over_from(self) -> "WorkloadInfo | None":
-        """The slice that it replaces, as long as that holds quota of the queue where this one waits (SCH-1103)."""
+        """The slice that it replaces, while that slice holds quota of the same queue (SCH-1103)."""
         replaced = self.replaces
         return replaced if replaced is not None and replaced.has_quota and replaced.queue is self.queue else None
 
@@ -220,13 +220,13 @@ class WorkloadInfo:
             counter.use(amount)
 
     def release(self) -> None:
-        """Take its usage out of all counters."""
+        """Subtract its usage from all counters."""
         for counter, amount in self.held.items():
             counter.free(amount)
 
 
 class FlavorScanState(msgspec.Struct, frozen=True):
-    """How far the scan of flavors came (SCH-550, SCH-551)."""
+    """Progress of the flavor scan (SCH-550, SCH-551)."""
 
     tried: Mapping[tuple[str, str], int]
     """Pod set and resource to the index of the last flavor attempted; -1 when all were."""
@@ -236,7 +236,7 @@ class FlavorScanState(msgspec.Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """Whether there are flavors still to try (SCH-552)."""
+        """Whether flavors remain to be tried (SCH-552)."""
         return any(index != -1 for index in self.tried.values())
 
 
@@ -268,7 +268,7 @@ class ClusterQueueInfo:
         self.last_acceptable_flavor = ""
         """The worst flavor to which variants may migrate (SCH-1113)."""
         self.orders_by_usage = False
-        """Whether LocalQueues that used less lately go first (SCH-808)."""
+        """Whether LocalQueues with less past usage go first (SCH-808)."""
         self.holders: dict[ObjectKey, WorkloadInfo] = {}
         """Workloads that hold quota here."""
         self.priorities: dict[int, int] = {}
@@ -292,14 +292,14 @@ class ClusterQueueInfo:
         return held
 
     def move_pods(self, holder: WorkloadInfo, places: "Mapping[DomainCounter, int]") -> None:
-        """The pods of a holder are in other places, or in some for the first time."""
+        """Replace the placement of a holder's pods."""
         holder.release()
         holder.placed = places
         holder.held = self._held_by(holder)
         holder.hold()
 
     def drop_holder(self, workload: WorkloadInfo) -> None:
-        """The workload's quota is free again."""
+        """Release the workload's quota."""
         workload.release()
         workload.held = NOTHING_HELD
         del self.holders[workload.key]
@@ -307,7 +307,7 @@ class ClusterQueueInfo:
         self.node.generation += 1
 
     def recount(self, workload: WorkloadInfo, priority: int) -> None:
-        """A holder's priority changed."""
+        """Update a holder's priority."""
         self._uncount(workload)
         self.priorities[priority] = self.priorities.get(priority, 0) + 1
 
@@ -319,12 +319,12 @@ class ClusterQueueInfo:
             del self.priorities[workload.priority]
 
     def set_groups(self, groups: tuple[FlavorGroup, ...]) -> None:
-        """Take over the resource groups of the spec."""
+        """Set the resource groups of the spec."""
         self.groups = groups
         self.group_of = {resource: group for group in groups for resource in group.resources}
 
     def goes_on(self, progress: FlavorScanState) -> bool:
-        """Whether there are flavors still to try, of those that the queue has not lost since (SCH-552, SCH-550)."""
+        """Whether flavors that the queue still has remain to be tried (SCH-552, SCH-550)."""
         return any(
             index != -1 and resource in self.group_of and index + 1 < len(self.group_of[resource].flavors)
             for (_, resource), index in progress.tried.items()

@@ -31,7 +31,7 @@ class WorkloadRequests(msgspec.Struct, frozen=True):
     equivalence: str
     """Scheduling equivalence hash (SCH-250); empty if it is disabled."""
     requests_topology: bool = False
-    """Whether a pod set requests something of its topology (TAS-34)."""
+    """Whether a pod set has a topology request (TAS-34)."""
 
 
 class RequestKey(NamedTuple):

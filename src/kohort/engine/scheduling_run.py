@@ -19,7 +19,7 @@ from kohort.engine.state.unblocking import Unblocking
 from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
 Scan = frozenset[tuple[ObjectKey, tuple[tuple[tuple[str, str], int], ...]]]
-"""How far each search for flavors came (SCH-550); empty when all are at their end."""
+"""Progress of each flavor scan (SCH-550); empty when all are complete."""
 
 
 class TreeCycleResult(NamedTuple):
@@ -105,7 +105,7 @@ class CycleRunner:
         return min((due for due in times if due is not None), default=None)
 
     def _take_second_passes(self, now: datetime) -> None:
-        """Those whose delay is over and that still need it are among the heads of this turn (SCH-230, SCH-271)."""
+        """Second passes that are due and still needed; they are among the heads of this run (SCH-230, SCH-271)."""
         for key in self._store.second_passes.take_due(now):
             workload = self._store.workloads[key]
             queue = workload.queue
@@ -119,7 +119,7 @@ class CycleRunner:
                 self._store.second_passes.retry(key, now)
 
     def _wake_backoffs(self, now: datetime) -> None:
-        """Workloads whose backoff has ended enter their queues again (SCH-223)."""
+        """Add workloads whose backoff has ended to their queues again (SCH-223)."""
         for name in sorted(self._store.backing_off):
             pending = self._store.pending.get(name)
             if pending is not None and pending.wake(now):
@@ -128,7 +128,7 @@ class CycleRunner:
                 self._store.backing_off.discard(name)
 
     def _trees(self, names: set[str]) -> Iterator[tuple[HierarchyNode, list[ClusterQueueInfo]]]:
-        """Trees of these queues, each with its root and active queues; one where they share nodes (SCH-303, TAS-33)."""
+        """Trees of these queues with their roots and active queues; one if they share nodes (SCH-303, TAS-33)."""
         queues = self._store.queues
         seen: set[str] = set()
         for name in sorted(names):
@@ -172,7 +172,7 @@ class CycleRunner:
         ) is PendingState.INADMISSIBLE
 
     def _scan(self, entries: list[CycleEntry]) -> "Scan":
-        """How far all searches for flavors came, if one of them resumes or restarts in the next cycle (SCH-550)."""
+        """Progress of all flavor scans, if one of them resumes or restarts in the next cycle (SCH-550)."""
         if not any(entry.is_resumed or entry.goes_on for entry in entries):
             return frozenset()
         found = [(entry.workload.key, entry.workload.progress) for entry in entries]
@@ -201,7 +201,7 @@ class MergedDecisions:
 
 
 def _can_progress(scan: Scan, before: set[Scan]) -> bool:
-    """Whether resuming the search for flavors can succeed: it starts over at its end, so a run bounds it."""
+    """Whether resuming the flavor scan can succeed: it restarts at its end, so a run bounds it."""
     if not scan or scan in before or len(before) == MAX_SCANS:
         return False
     before.add(scan)

@@ -1,7 +1,7 @@
-"""The second pass (SCH-270 to SCH-272): workloads that hold quota, and whose pods still lack a place.
+"""The second pass (SCH-270 to SCH-272): workloads that hold quota and whose pods lack topology placement.
 
-Either their place was to be found when their checks are ready, or a node of their place failed. They go before the
-heads of all queues, take no more quota, and come again after a while if they fail.
+Either their placement waited for admission checks, or an assigned node failed. They come before the heads of all
+queues, get no more quota, and are retried after a delay.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ from kohort.engine.record_builders import WorkloadConditions
 from kohort.engine.records import SecondPassReason
 
 DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16, 30))
-"""Before each attempt; the last one for all that follow (SCH-271)."""
+"""Delays before each attempt; the last one applies to all further ones (SCH-271)."""
 
 
 def need_of(
     thing: v1beta2.Workload, conditions: WorkloadConditions, gates: FeatureGates, hostname: Callable[[str], str]
 ) -> SecondPassReason | None:
-    """Why a workload that holds quota needs a second pass, if it does (SCH-270); hostnames of nodes are by name."""
+    """Why a workload that holds quota needs a second pass, if it does (SCH-270)."""
     status = thing.status
     if not (status.unhealthy_nodes or status.admission_checks) or "Evicted" in conditions.true:
         return None
@@ -50,13 +50,13 @@ def _stands_on_failed_node(status: v1beta2.workload.WorkloadStatus, hostname: Ca
 
 
 class SecondPasses:
-    """When each of them is tried next."""
+    """Time of the next attempt by workload."""
 
     def __init__(self) -> None:
         self._due: dict[ObjectKey, datetime] = {}
         self._failures: dict[ObjectKey, int] = {}
         self._timers: list[tuple[datetime, ObjectKey]] = []
-        """Earliest first; those that `_due` does not confirm are out of date."""
+        """Earliest first; entries that `_due` does not confirm are stale."""
 
     def want(self, key: ObjectKey, now: datetime) -> None:
         """Schedule a second pass; a running timer is kept (SCH-271)."""
@@ -66,18 +66,18 @@ class SecondPasses:
             heappush(self._timers, (now + delay, key))
 
     def retry(self, key: ObjectKey, now: datetime) -> None:
-        """The pass failed: another one, after a longer delay (SCH-272)."""
+        """Schedule another pass after a failed one, with a longer delay (SCH-272)."""
         self._due.pop(key, None)
         self._failures[key] = self._failures.get(key, 0) + 1
         self.want(key, now)
 
     def forget(self, key: ObjectKey) -> None:
-        """The workload needs none any more."""
+        """Remove a workload that needs no second pass any more."""
         self._due.pop(key, None)
         self._failures.pop(key, None)
 
     def take_due(self, now: datetime) -> Iterator[ObjectKey]:
-        """Those whose delay is over: their passes are made now."""
+        """Remove and return the workloads that are due."""
         while self._timers and self._timers[0][0] <= now:
             at, key = heappop(self._timers)
             if self._due.get(key) == at:
@@ -85,7 +85,7 @@ class SecondPasses:
                 yield key
 
     def wake_at(self) -> datetime | None:
-        """When the next delay is over."""
+        """Time of the next attempt of any workload."""
         while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
             heappop(self._timers)
         return self._timers[0][0] if self._timers else None

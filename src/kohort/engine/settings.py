@@ -19,14 +19,14 @@ class EngineSettings:
     gates: FeatureGates = DEFAULT_GATES
     cycle: CycleRules = field(default_factory=CycleRules)
     fair: FairRules | None = None
-    """Given with fair sharing; it changes order and preemption, not what fits (SCH-710)."""
+    """Set with fair sharing; it changes order and preemption, not what fits (SCH-710)."""
     requests: RequestRules = field(default_factory=RequestRules)
     waits_for_pods: bool = False
     """Whether one workload at a time is admitted, until its pods are ready (SCH-1035)."""
     eviction_timestamps: bool = True
-    """Whether a workload evicted for slow pods queues by the time of its eviction (SCH-211)."""
+    """Whether a workload evicted by a PodsReady timeout is ordered by the time of its eviction (SCH-211)."""
     history: HistoryRules | None = None
-    """Given when LocalQueues that used less lately may go first (SCH-801)."""
+    """Set with admission fair sharing (SCH-801)."""
 
     @staticmethod
     def of(configuration: Configuration, gates: FeatureGates) -> "EngineSettings":

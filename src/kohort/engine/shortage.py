@@ -1,7 +1,7 @@
 """Shortages of quota: at which node of the cohort tree, which limit binds, and by how much.
 
-Availability is a minimum over the limits on the way to the root (SCH-431); each limit that is too tight
-becomes one `Shortage`, and the tightest comes first.
+Availability is a minimum over the limits on the path to the root (SCH-431); each limit that is too low
+becomes one `Shortage`, the lowest first.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,16 +19,16 @@ NAMED_KEEPERS: Final = 3
 
 
 class BindingLimit(Enum):
-    """What binds."""
+    """The kind of limit."""
 
     NOMINAL = "Nominal"
-    """A queue without cohort has no more than its own."""
+    """A queue without a cohort has only its own quota."""
     BORROWING_LIMIT = "BorrowingLimit"
     LENDING_LIMIT = "LendingLimit"
-    """The cohort has unused quota, but its members lend less than they have."""
+    """The cohort has unused quota, but its members' lending limits withhold it."""
     COHORT_CAPACITY = "CohortCapacity"
     MAXIMUM = "Maximum"
-    """More than the queue could hold if nothing were used (SCH-412)."""
+    """More than the queue could use if nothing were used (SCH-412)."""
 
 
 class QuotaNodeRef(NamedTuple):
@@ -43,18 +43,18 @@ class QuotaNodeRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WithheldQuota:
-    """A node that keeps quota from its cohort by a lending limit (SCH-411)."""
+    """A node that withholds quota from its cohort by a lending limit (SCH-411)."""
 
     place: QuotaNodeRef
     lends: int
     has: int
     keeps: int
-    """What of the rest others could use: all of it one day, or now what it does not use itself."""
+    """What others could use of the rest: all of it eventually, now what the node does not use itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """One limit that is too tight for a request, in internal units."""
+    """One limit that is too low for a request, in internal units."""
 
     fr: FlavorResource
     limit: BindingLimit
@@ -66,7 +66,7 @@ class Shortage:
     """What the limit lets the node use."""
     in_use: int
     missing: int
-    """How much more would have to be allowed, or fall out of use."""
+    """How much more would have to be allowed or released."""
     keepers: tuple[WithheldQuota, ...] = ()
     """Tree nodes that withhold the most quota."""
     kept: int = 0
@@ -78,12 +78,12 @@ class Shortage:
         return f"{self.cause}, {self.shown(self.missing)} more needed{self.keeping}"
 
     def shown(self, amount: int) -> str:
-        """An amount of this resource as people write it (SCH-104)."""
+        """An amount of this resource as a Kubernetes quantity (SCH-104)."""
         return format_amount(self.fr.resource, amount)
 
     @property
     def cause(self) -> str:
-        """What there is, without what is missing."""
+        """The limit as text, without the missing amount."""
         allowed, in_use = self.shown(self.allowed), self.shown(self.in_use)
         if self.limit is BindingLimit.MAXIMUM:
             return f"{allowed} {self.fr.resource} is the most that {self.place} could ever give"
@@ -104,7 +104,7 @@ class Shortage:
 
 
 def shortages(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[Shortage, ...]:
-    """Every limit between a queue and the root that keeps the amount from being used now, the tightest first.
+    """Every limit between a queue and the root that keeps the amount from being used now, the lowest first.
 
     The first one misses exactly what the request exceeds availability by (SCH-431); the others would bind next.
     """
@@ -114,7 +114,7 @@ def shortages(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple
 
 
 def _too_tight(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Iterator[Shortage]:
-    """The limits that are short, from the queue up; quota that a node keeps to itself serves those below it first."""
+    """The limits that are too low, from the queue up; quota that a node withholds serves its descendants first."""
     path: list[HierarchyNode] = []
     for node in (queue, *queue.ancestors()):
         path.append(node)
@@ -126,7 +126,7 @@ def _too_tight(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Iter
 
 
 def _allowed(cell: QuotaCell) -> int | None:
-    """What a node may use in all; None where only the nodes above it set bounds."""
+    """The most that a node may use; None if only its ancestors have limits."""
     if cell.parent is None:
         return cell.subtree
     return None if cell.borrowing_limit is None else add(cell.subtree, cell.borrowing_limit)
@@ -146,7 +146,7 @@ def _shortage(path: list[HierarchyNode], fr: FlavorResource, allowed: int, missi
 
 
 def _beyond_maximum(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Shortage:
-    """At the node that bounds what the queue could ever hold (SCH-412)."""
+    """The shortage at the node that bounds the queue's potential capacity (SCH-412)."""
     most = queue.cells[fr].potential
     path: list[HierarchyNode] = []
     for node in (queue, *queue.ancestors()):
@@ -173,7 +173,7 @@ def _local(cell: QuotaCell) -> int:
 def _keepers(
     path: list[HierarchyNode], fr: FlavorResource, kept_by: Callable[[QuotaCell], int]
 ) -> tuple[tuple[WithheldQuota, ...], int]:
-    """Quota withheld by tree nodes beside the path: the largest amounts, and the sum of all."""
+    """Quota withheld by tree nodes outside the path: the largest amounts, and the sum of all."""
     found: list[WithheldQuota] = []
     for below, cohort in pairwise(path):
         if isinstance(cohort, CohortNode):

@@ -1,6 +1,7 @@
-"""The fair-sharing tournament (docs/spec/scheduling.md §7.4): whose entry is processed next.
+"""The fair-sharing tournament (docs/spec/scheduling.md §7.4): which entry is processed next.
 
-Every entry of a tree is tried on; at each cohort the best of its children advances, and the winner at the root goes.
+Each entry is evaluated with its usage counted; at each cohort the best child advances, and the winner at the root is
+processed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,9 +40,9 @@ _Rank = tuple[object, ...]
 
 
 class Tournament:
-    """The entries of one tree. What a winner does to the tree counts for those left, once it is settled (SCH-730).
+    """The entries of one tree. Usage of a winner counts for the remaining entries after `settle` (SCH-730).
 
-    Only shares on the winner's path change by that, so ranks are kept everywhere else.
+    Only shares on the winner's path change, so ranks elsewhere are kept.
     """
 
     def __init__(self, contenders: Iterable[Contender], rules: TournamentRules) -> None:
@@ -50,9 +51,9 @@ class Tournament:
         """Entries of queues without a cohort, which do not compete."""
         self._root: CohortNode | None = None
         self._entered: dict[CohortNode, list[tuple[_Rank, Contender]]] = {}
-        """Entries of the queues right below a cohort, the worst first, each with its rank there."""
+        """Entries of a cohort's own queues, the worst first, each with its rank there."""
         self._champions: dict[CohortNode, tuple[_Rank, Contender] | None] = {}
-        """The best below a cohort, with its rank at the cohort's parent, as long as nothing below changed."""
+        """The best entry below a cohort, with its rank at the cohort's parent, until something below changes."""
         for contender in contenders:
             self._enter(contender)
         for entered in self._entered.values():
@@ -68,14 +69,14 @@ class Tournament:
         self._entered.setdefault(cohort, []).append((self._rank_below(cohort, contender), contender))
 
     def next(self) -> Contender | None:
-        """The entry to process next; `settle` it before asking again."""
+        """The entry to process next; call `settle` before the next call."""
         if self._loners:
             return self._loners.pop()
         champion = None if self._root is None else self._champion(self._root)
         return None if champion is None else champion[1]
 
     def settle(self, winner: Contender) -> None:
-        """What the winner takes is counted in the tree: compare anew on its path."""
+        """Compare again on the winner's path, where its usage is counted now."""
         cohort = winner.queue.node.parent
         if cohort is None:
             return
@@ -103,7 +104,7 @@ class Tournament:
         return best
 
     def _rank_below(self, cohort: CohortNode, contender: Contender) -> _Rank:
-        """Rank among the children of a cohort, by the share of the child on whose side the entry is."""
+        """Rank among the children of a cohort, by the share of the child that is an ancestor of the entry."""
         cells = contender.queue.node.cells
         for fr, amount in contender.usage.items():
             cells[fr].use(amount)

@@ -1,4 +1,4 @@
-"""Usage requests: what a workload needs so that it can be admitted, in quota and in places for its pods.
+"""Usage requests: what a workload needs to be admitted, in quota and in topology domains.
 
 All searches (smaller sizes, victims, the check before an admission, explain) take one `UsageRequest`. Quota is counted
 in cells of the cohort trees, pods in counters of topology domains. What a workload holds is one mapping of counters to
@@ -20,14 +20,14 @@ class UsageRequest(msgspec.Struct, frozen=True):
 
     quota: Mapping[FlavorResource, int]
     needs: frozenset[FlavorResource] = frozenset()
-    """Flavor-resources of flavors that lack quota or places (SCH-601)."""
+    """Flavor-resources of flavors that lack quota or topology capacity (SCH-601)."""
     search: PlacementSearch | None = None
-    """Pods for which there must be places, whichever (TAS-77)."""
+    """Pods that must be placed, in any domain (TAS-77)."""
     places: FoundPlaces | None = None
-    """Places that were found (TAS-80)."""
+    """A placement that was found (TAS-80)."""
 
     def use(self, queue: ClusterQueueInfo) -> None:
-        """Count quota and places as used."""
+        """Count quota and placement as used."""
         cells = queue.node.cells
         for fr, amount in self.quota.items():
             cells[fr].use(amount)
@@ -53,7 +53,7 @@ def quota_fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
 
 
 def pods_fit(request: UsageRequest) -> bool:
-    """Whether the pods have the places of the request, and find those that it searches for (TAS-77, TAS-80)."""
+    """Whether the placement of the request is free and its pods without one can be placed (TAS-77, TAS-80)."""
     if request.places is not None and not request.places.fit():
         return False
     return request.search is None or request.search.succeeds()
@@ -67,7 +67,7 @@ def fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
 
 
 def could_suffice(leaving: Sequence[WorkloadInfo], queue: ClusterQueueInfo, request: UsageRequest) -> bool:
-    """Whether the request might fit if all of these left: a workload releases no more than it holds."""
+    """Whether the request might fit without these workloads: none releases more than its usage."""
     cells = queue.node.cells
     if not leaving or not all(
         cells[fr].available() + sum([each.usage.get(fr, 0) for each in leaving]) >= amount
@@ -83,7 +83,7 @@ def could_suffice(leaving: Sequence[WorkloadInfo], queue: ClusterQueueInfo, requ
 
 @contextmanager
 def released(workloads: Sequence[WorkloadInfo]) -> Iterator[None]:
-    """Take the usage of workloads out of the counters until the context exits."""
+    """Release the usage of workloads until the context exits."""
     for workload in workloads:
         workload.release()
     try:

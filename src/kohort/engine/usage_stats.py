@@ -1,4 +1,4 @@
-"""Status figures of queues: what is pending, reserved, admitted and borrowed (API-108, API-113, SCH-1055)."""
+"""Status counts of queues: pending, reserved, admitted and borrowed (API-108, API-113, SCH-1055)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Totals = dict[FlavorResource, int]
 
 @dataclass(frozen=True, slots=True)
 class QueueUsageStats:
-    """What a queue holds at present."""
+    """Current usage of a queue."""
 
     reserving: int
     admitted: int
@@ -61,7 +61,7 @@ def _resource_usage(queue: ClusterQueueInfo, fr: FlavorResource, totals: Totals)
 
 
 def local_queue_usage(queue: ClusterQueueInfo, totals: Totals) -> tuple[LocalQueueFlavorUsage, ...]:
-    """The same for the workloads of one LocalQueue, which borrows nothing by itself."""
+    """The same for the workloads of one LocalQueue, without borrowing."""
     return tuple(
         LocalQueueFlavorUsage(
             name=flavor,

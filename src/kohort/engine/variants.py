@@ -32,7 +32,7 @@ class Variants:
             self._by_parent.setdefault(parent, {})[workload.uid] = workload
 
     def forget(self, workload: WorkloadInfo) -> None:
-        """The workload is gone."""
+        """Remove a deleted workload."""
         parent = self._parent_of.pop(workload.uid, None)
         self._expected.discard(workload.uid)
         if parent is not None:
@@ -61,11 +61,11 @@ class Variants:
 
 
 def rank(queue: ClusterQueueInfo, flavors: Iterable[str]) -> int:
-    """Place of the best of these flavors in the queue's order; behind all others when it has none of them."""
+    """Index of the best of these flavors in the queue's order; after all others if it has none of them."""
     order = [flavor for group in queue.groups for flavor in group.flavors]
     return min((order.index(flavor) for flavor in flavors if flavor in order), default=len(order))
 
 
 def held_rank(queue: ClusterQueueInfo, workload: WorkloadInfo) -> int:
-    """Place of the flavor in which a workload holds quota."""
+    """Index of the flavor in which a workload holds quota."""
     return rank(queue, {fr.flavor for fr in workload.usage})

@@ -1,1 +1,1 @@
-"""The admission and conversion webhooks: the rules of `api` and `jobs`, asked by an API server over HTTPS."""
+"""The admission and conversion webhooks: the rules of `api` and `jobs`, served to API servers over HTTPS."""

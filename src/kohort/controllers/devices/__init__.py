@@ -1,1 +1,1 @@
-"""Claims on devices: which of them can be counted against quota, and what they come to (API-124)."""
+"""Device claims: which of them can be counted against quota, and the counted amounts (API-124)."""

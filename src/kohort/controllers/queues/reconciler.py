@@ -49,7 +49,7 @@ class QueueReconciler(ABC, Generic[T]):
 
     @abstractmethod
     async def write(self, found: T, wanted: T) -> RequeueAfter | None:
-        """Write the differences between the found and the wanted object."""
+        """Write the differences between the found and the desired object."""
 
     def desired(self, found: T) -> T:
         """The desired object; sets gauges too. By default the object itself."""

@@ -1,1 +1,1 @@
-"""The scheduler's shell: what wakes a turn, and how its decisions come to be written."""
+"""The scheduler loop around the engine, and the writer of its decisions."""

@@ -129,7 +129,7 @@ class NodeFailureController:
     # Reconciling
 
     async def _reconcile(self, name: str) -> RequeueAfter | None:
-        await asyncio.sleep(0)  # A look that writes nothing awaits nothing, and 10,000 nodes must not block others.
+        await asyncio.sleep(0)  # A reconcile without a write awaits nothing; 10,000 nodes must not block other tasks.
         if not self._context.leads():
             return None
         if not self._context.feed.is_synced:
@@ -190,7 +190,7 @@ class NodeFailureController:
         return self._context.flavors.cache.get(("", name))
 
     def _requeue(self, host: _Host, now: datetime) -> RequeueAfter | None:
-        """Look again when a node that is not ready fails by time."""
+        """Requeue for the time when a node that is not ready fails."""
         failing = fails_at(host.node, self._policy) if host.node is not None else None
         return RequeueAfter((failing - now).total_seconds()) if failing is not None and failing > now else None
 

@@ -26,7 +26,7 @@ FlavorLookup = Callable[[str], ResourceFlavor | None]
 
 
 class NodeVerdict(Enum):
-    """What a node is for a Workload."""
+    """The state of a node for a Workload."""
 
     HEALTHY = "healthy"
     FAILED = "failed"
@@ -35,7 +35,7 @@ class NodeVerdict(Enum):
 
 
 class TaintEffect(Enum):
-    """How the pods of a Workload on a node bear its taints (TAS-103)."""
+    """Whether the pods of a Workload on a node tolerate its taints (TAS-103)."""
 
     NONE = "none"
     """All taints are tolerated without limit, or there are none."""
@@ -105,12 +105,12 @@ def _judge_ready(workload: WorkloadOnNode, policy: FailurePolicy, by_pods: NodeV
 
 
 def rejects_pods(node: Node | None, effect: TaintEffect, policy: FailurePolicy) -> bool:
-    """Whether pods of a Workload that select the node wait in vain for it (TAS-104)."""
+    """Whether pods of a Workload that select the node can't be scheduled on it (TAS-104)."""
     return node is None or not is_ready(node) or (policy.considers_taints and effect is not TaintEffect.NONE)
 
 
 def taint_effect(node: Node | None, workload: Workload, host: str, flavors: FlavorLookup) -> TaintEffect:
-    """How the pods of a Workload on a host bear the taints of its node (TAS-103)."""
+    """Whether the pods of a Workload on a host tolerate the taints of its node (TAS-103)."""
     taints = blocking_taints(node)
     if not taints:
         return TaintEffect.NONE

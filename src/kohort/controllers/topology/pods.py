@@ -1,4 +1,4 @@
-"""Pods, reduced to what topologies depend on: their place, their request or their Workload (TAS-27, TAS-101).
+"""Pods, reduced to what topologies depend on: their node, their request or their Workload (TAS-27, TAS-101).
 
 A cluster may have a hundred thousand pods: of each a few hundred bytes are kept, with texts and requests shared.
 """
@@ -51,7 +51,7 @@ _NONE: Final = msgspec.Raw(b"")
 
 
 class TopologyPod(msgspec.Struct, frozen=True, gc=False):
-    """What failure detection reads of a TAS pod."""
+    """What failure detection reads from a TAS pod."""
 
     workload: str
     """Name of its Workload."""

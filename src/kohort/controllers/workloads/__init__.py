@@ -1,1 +1,1 @@
-"""Workloads: what is known of them now, and the controller that leads each through its life."""
+"""Workloads: the assume cache, and the controller that reconciles them."""

@@ -117,7 +117,7 @@ class WorkloadController:
     async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         await asyncio.sleep(
             0
-        )  # A look that writes nothing awaits nothing, and a thousand of them must not block others.
+        )  # A reconcile that writes nothing awaits nothing, and a thousand of them must not block other tasks.
         workload = self._context.workload_cache.get(key)
         if workload is None or not self._context.leads():
             return None

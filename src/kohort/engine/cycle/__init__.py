@@ -1,6 +1,6 @@
 """One scheduling cycle (docs/spec/scheduling.md §3): heads, nomination, order, processing, requeue.
 
-Nominations read the tree as it stands when the cycle begins; heads are popped and put back by the engine.
+Nominations read the tree in its state at the start of the cycle; the engine pops and requeues the heads.
 """
 
 from kohort.engine.cycle.model import MAX_SCANS, CycleContext, CycleEntry, CycleResult, CycleRules, CycleView, Head

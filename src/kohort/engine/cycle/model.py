@@ -1,4 +1,4 @@
-"""What goes through a scheduling cycle, and what a cycle asks of the engine."""
+"""Data of a scheduling cycle, and the interface between cycle and engine."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from kohort.engine.usage_request import UsageRequest
 from kohort.engine.variants import Variants
 
 MAX_SCANS: Final = 100
-"""Cycles in a row that only resume searches for flavors, before a run ends."""
+"""Consecutive cycles that only resume flavor scans, after which a run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class CycleRules:
 
     assigning: FlavorRules = field(default_factory=FlavorRules)
     tournament: TournamentRules | None = None
-    """Given when fair sharing is on."""
+    """Set with fair sharing."""
     by_priority: bool = True
     """Gate PrioritySortingWithinCohort."""
     preemptors_first: bool = False
@@ -62,37 +62,37 @@ class Head(msgspec.Struct):
     cycle: int = 0
     """How often a head was popped from its queue: the number of the cycle, independent of other trees (SCH-551)."""
     second_pass: SecondPassReason | None = None
-    """Why a workload that has its quota comes again (SCH-270)."""
+    """Why a workload with quota has a second pass (SCH-270)."""
 
 
 class CycleEntry(msgspec.Struct):
-    """A head on its way through the cycle."""
+    """A head with its assignment."""
 
     head: Head
     assignment: Assignment
     decision: KeepPending | None = None
     is_resumed: bool = False
-    """Whether its search for flavors went on from where an earlier one stopped (SCH-550)."""
+    """Whether its flavor scan resumed an earlier one (SCH-550)."""
 
     @property
     def workload(self) -> WorkloadInfo:
-        """The workload that waits."""
+        """The pending workload."""
         return self.head.workload
 
     @property
     def queue(self) -> ClusterQueueInfo:
-        """The queue where it waits."""
+        """The queue where it is pending."""
         return self.head.queue
 
     @property
     def goes_on(self) -> bool:
-        """Whether its search of this cycle has flavors still to try (SCH-552)."""
+        """Whether flavors remain to be tried after this cycle (SCH-552)."""
         progress = self.workload.progress
         return progress is not None and progress.has_more and progress.cycle == self.head.cycle
 
 
 class CycleView(Protocol):
-    """What nominations and verdicts read of the engine."""
+    """What nominations and verdicts read from the engine."""
 
     @property
     def flavors(self) -> Mapping[str, Flavor]:
@@ -112,12 +112,12 @@ class CycleView(Protocol):
 
     @property
     def placer(self) -> TopologyPlacer:
-        """Finds places for pods."""
+        """Places pods."""
 
     def find_targets(
         self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, request: UsageRequest, /
     ) -> list[PreemptionTarget]:
-        """The preemption search in force."""
+        """The configured preemption search."""
 
     def pod_set_usage(self, workload: WorkloadInfo) -> Iterable[PodSetUsage]:
         """The usage of each pod set of a workload."""
@@ -127,19 +127,19 @@ class CycleView(Protocol):
 
 
 class CycleContext(CycleView, Protocol):
-    """The engine as a cycle acts on it."""
+    """What a cycle changes in the engine."""
 
     def reserve(self, workload: WorkloadInfo, assignment: Assignment, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350)."""
 
     def place(self, workload: WorkloadInfo, admission: Admission) -> None:
-        """A workload that has its quota got places for its pods (SCH-341)."""
+        """Assume the placement of a workload with quota (SCH-341)."""
 
     def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
-        """A workload that has its quota got no places (SCH-272)."""
+        """Schedule another second pass of a workload that could not be placed (SCH-272)."""
 
     def issue(self, target: PreemptionTarget) -> bool:
-        """Whether the eviction is new; False where one is under way already (SCH-650)."""
+        """Issue an eviction; False if one was issued already (SCH-650)."""
 
 
 class CycleResult(msgspec.Struct):

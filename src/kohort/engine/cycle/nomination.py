@@ -1,4 +1,4 @@
-"""Nomination (SCH-310 to SCH-314): what each head would get if it were alone; the tree stays as it is."""
+"""Nomination (SCH-310 to SCH-314): what each head would get if it were alone; the tree does not change."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
 
 
 class Nominator:
-    """Looks for flavors, places and victims."""
+    """Assigns flavors, places pods and searches for victims."""
 
     def __init__(self, view: CycleView) -> None:
         self.view = view
@@ -39,7 +39,7 @@ class Nominator:
         return CycleEntry(head, assignment, is_resumed=workload.progress is not None and workload.progress.has_more)
 
     def largest(self, head: Head, start: FlavorScanState | None, only: Only | None = None) -> Assignment:
-        """At full size, or, where that is not possible, as large as it can be (SCH-313)."""
+        """At full size, otherwise as large as possible (SCH-313)."""
         assignment, is_possible = self._placed(head, self._search(head, None, start, only))
         pod_sets = head.workload.pod_sets
         if is_possible or not (self.view.rules.allows_partial and partial_admission.can_shrink(pod_sets)):
@@ -52,7 +52,7 @@ class Nominator:
         return partial_admission.search(pod_sets, possible) or assignment
 
     def _placed(self, head: Head, search: FlavorSearch) -> tuple[Assignment, bool]:
-        """Flavors, then places, then victims if capacity is lacking; and whether that is possible."""
+        """Flavors, then placement, then victims if capacity is lacking; and whether it succeeds."""
         assignment = assign(search, head.cycle)
         assignment.lacks_quota = assignment.mode <= FitMode.NO_CANDIDATES
         self.view.placer.place(head.workload, head.queue, assignment)
@@ -63,7 +63,7 @@ class Nominator:
         return assignment, mode is FitMode.FIT or bool(assignment.targets)
 
     def placed_again(self, head: Head) -> Assignment:
-        """The flavors that it has, which cost nothing more, and new places (SCH-341, SCH-503, TAS-88)."""
+        """The flavors that it has, without further usage, and a new placement (SCH-341, SCH-503, TAS-88)."""
         kept = [
             PodSetResult(
                 each.name,
@@ -103,7 +103,7 @@ class Nominator:
         )
 
     def _replaced_usage(self, workload: WorkloadInfo) -> Mapping[str, PodSetUsage]:
-        """What the slice holds that a workload replaces, as long as it holds it in the same queue (SCH-1103)."""
+        """Usage of the slice that a workload replaces, while it is in the same queue (SCH-1103)."""
         replaced = workload.takes_over_from
         if replaced is None:
             return NOTHING_REPLACED

@@ -1,4 +1,4 @@
-"""In which order the entries of a cycle are processed (SCH-320, SCH-321)."""
+"""The order in which the entries of a cycle are processed (SCH-320, SCH-321)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -32,7 +32,7 @@ def _classical_rank(rules: CycleRules, entry: CycleEntry) -> tuple[object, ...]:
 
 
 def _by_tree(entries: list[CycleEntry]) -> list[list[CycleEntry]]:
-    """Entries per root; trees do not touch each other."""
+    """Entries per root; trees are independent of each other."""
     trees: dict[str, list[CycleEntry]] = {}
     for entry in entries:
         parent = entry.queue.node.parent
@@ -41,7 +41,7 @@ def _by_tree(entries: list[CycleEntry]) -> list[list[CycleEntry]]:
 
 
 def _by_share(entries: list[CycleEntry], rules: TournamentRules) -> Iterator[CycleEntry]:
-    """One winner after the other, each chosen with what came before already counted (SCH-321)."""
+    """One winner after the other, each chosen with the usage of earlier ones counted (SCH-321)."""
     contenders = [_contender(entry) for entry in entries]
     entry_of = dict(zip(map(id, contenders), entries, strict=True))
     tournament = Tournament(contenders, rules)

@@ -1,7 +1,7 @@
 """Processing the entries of a cycle, one by one (SCH-330 to SCH-342).
 
-Every verdict is acted on at once: what is admitted counts for the entries that follow; what is only held for the rest
-of the cycle (for preemptors and for blocked workloads) is released at its end.
+Each verdict is acted on at once: an admission counts for the following entries; what is only reserved for the rest of
+the cycle (for preemptors and blocked workloads) is released at its end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,7 +48,7 @@ def evaluate(head: Head, view: CycleView) -> tuple[CycleEntry, EntryVerdict]:
 
 
 class _Entries:
-    """Entries judged so far, as far as later verdicts depend on them."""
+    """Processed entries, as far as later verdicts depend on them."""
 
     def __init__(self, view: CycleView) -> None:
         self.view = view
@@ -60,7 +60,7 @@ class _Entries:
         self.admitted: list[WorkloadInfo] = []
         """Workloads admitted so far."""
         self.held: list[tuple[ClusterQueueInfo, UsageRequest]] = []
-        """What is counted until the cycle ends."""
+        """Requests that are counted until the cycle ends."""
 
     def verdict_on(self, entry: CycleEntry) -> EntryVerdict:
         """The verdict on the next entry."""
@@ -71,7 +71,7 @@ class _Entries:
         return judge(entry, sibling, self)
 
     def refresh(self, entry: CycleEntry) -> None:
-        """Compute an assignment again whose targets or places were taken by other entries (SCH-331, TAS-81)."""
+        """Compute an assignment again if other entries took its targets or its placement (SCH-331, TAS-81)."""
         if self.victims and self.rules.recomputes_on_overlap and self.overlaps(entry.assignment.targets):
             victims = [target.workload for target in self.victims.values()]
             with released(victims), _hidden(victims):
@@ -84,18 +84,18 @@ class _Entries:
                 self._replace(entry, assignment)
 
     def hold(self, queue: ClusterQueueInfo, request: UsageRequest) -> None:
-        """Keep a request from later entries until the cycle ends."""
+        """Reserve a request until the cycle ends."""
         request.use(queue)
         self.held.append((queue, request))
 
     def release_held(self) -> None:
-        """The cycle ends."""
+        """Release what was reserved for the cycle."""
         for queue, request in reversed(self.held):
             request.free(queue)
         self.held.clear()
 
     def _waits_for_held(self, entry: CycleEntry) -> bool:
-        """Whether the entry may find places in the next cycle, without what is held for the rest of this one (Q-18)."""
+        """Whether the entry could be placed without what is reserved for the rest of this cycle (Q-18)."""
         if not self.held:
             return False
         with self._without_held():
@@ -143,7 +143,7 @@ class _Entries:
         return self.nominator.largest(entry.head, None, only)
 
     def _lost_places(self, entry: CycleEntry) -> bool:
-        """Whether the quota of an entry still fits, and its places were taken by other entries (TAS-81)."""
+        """Whether the quota of an entry still fits but other entries took its placement (TAS-81)."""
         outcome = entry.assignment.outcome
         if not self._is_progress(entry.assignment) or pods_fit(outcome):
             return False
@@ -151,7 +151,7 @@ class _Entries:
             return quota_fits(entry.queue, outcome) and not pods_fit(outcome)
 
     def fits(self, entry: CycleEntry) -> bool:
-        """Whether the entry fits once all victims so far and its own are gone."""
+        """Whether the entry fits without all victims so far and its own."""
         outcome = entry.assignment.outcome
         if fits(entry.queue, outcome):
             return True
@@ -169,7 +169,7 @@ class _Entries:
 
 @contextmanager
 def _hidden(workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
-    """Take workloads out of the candidates until the context exits."""
+    """Exclude workloads from the candidates until the context exits."""
     hidden = [(each.queue, each) for each in workloads if each.queue is not None]
     for queue, workload in hidden:
         del queue.holders[workload.key]
@@ -219,7 +219,7 @@ class _Cycle:
         entry.decision = KeepPending(workload.key, verdict.reason, verdict.message, verdict.requeue, assignment)
 
     def _reserve_capacity(self, entry: CycleEntry) -> None:
-        """Keep later entries from taking what this one waits for, for this cycle (SCH-340)."""
+        """Reserve what this entry waits for until the cycle ends (SCH-340)."""
         queue, assignment = entry.queue, entry.assignment
         keeps = self.context.rules.preemptors_first and entry.head.is_preemptor
         if queue.policies.reclaim == "Any" and not keeps:
@@ -229,7 +229,7 @@ class _Cycle:
         self.entries.hold(queue, UsageRequest(usage, places=assignment.found))
 
     def _migrate(self, entry: CycleEntry, sibling: WorkloadInfo) -> None:
-        """Evict the variant that runs in a worse flavor (SCH-1113)."""
+        """Evict the variant in a worse flavor (SCH-1113)."""
         if self.context.issue(PreemptionTarget(sibling, "FlavorMigration")):
             self.result.decisions.append(Migrate(sibling.key, entry.workload.key))
             self.result.progressed = True
@@ -249,7 +249,7 @@ class _Cycle:
         return Evict(target.workload.key, target.reason, entry.workload.key, entry.queue.node.path, victim_path)
 
     def _process_second_pass(self, entry: CycleEntry, need: SecondPassReason) -> None:
-        """Place pods of a workload that has its quota (SCH-272, SCH-332, SCH-361)."""
+        """Place pods of a workload with quota (SCH-272, SCH-332, SCH-361)."""
         self.entries.refresh(entry)
         workload, assignment = entry.workload, entry.assignment
         fits = self.entries.fits(entry)

@@ -1,4 +1,4 @@
-"""What happens to an entry of a cycle (SCH-330 to SCH-339): a pure verdict that cycles act on and explain reads."""
+"""The verdict on an entry of a cycle (SCH-330 to SCH-339), pure: cycles act on it, explain reads it."""
 
 from enum import Enum
 from typing import Protocol
@@ -34,7 +34,7 @@ class EntryAction(Enum):
 
 
 class Hold(Enum):
-    """What an entry that stays pending keeps from the later entries of its cycle."""
+    """What is reserved for an entry that stays pending, until its cycle ends."""
 
     NOTHING = "nothing"
     USAGE = "usage"
@@ -44,7 +44,7 @@ class Hold(Enum):
 
 
 class EntryVerdict(msgspec.Struct, frozen=True):
-    """What happens to an entry; reason, message and requeue are those of an entry that stays pending."""
+    """The verdict on an entry; reason, message and requeue are those of an entry that stays pending."""
 
     action: EntryAction
     reason: str = ""
@@ -52,7 +52,7 @@ class EntryVerdict(msgspec.Struct, frozen=True):
     requeue: RequeueReason = RequeueReason.FAILED_AFTER_NOMINATION
     hold: Hold = Hold.NOTHING
     keeps_progress: bool = False
-    """Whether the search for flavors resumes where it stopped (SCH-550, SCH-555)."""
+    """Whether the flavor scan resumes where it stopped (SCH-550, SCH-555)."""
     sibling: WorkloadInfo | None = None
     """The variant to migrate from."""
 
@@ -78,10 +78,10 @@ class EntryView(Protocol):
         """Whether another entry of the cycle preempts one of these."""
 
     def fits(self, entry: CycleEntry, /) -> bool:
-        """Whether the entry fits once all victims of the cycle and its own are gone."""
+        """Whether the entry fits without all victims of the cycle and its own."""
 
     def waits_for_pods(self) -> bool:
-        """Whether admissions wait for the pods of admitted workloads (SCH-1035)."""
+        """Whether admissions wait until the pods of admitted workloads are ready (SCH-1035)."""
 
 
 def is_better(sibling: WorkloadInfo, entry: CycleEntry) -> bool:

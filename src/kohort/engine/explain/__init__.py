@@ -1,6 +1,6 @@
-"""Why a workload is where it is: `explain` for one that exists, `would_fit` for one that does not, `lines` in words.
+"""Explanations of pending workloads: `explain` for existing ones, `would_fit` for others, `lines` as text.
 
-Everything is found by the functions that decide, tried on the live state and undone, so that it can't differ from them.
+They are computed by the functions that decide, on the live state, and undone, so that they can't differ from decisions.
 """
 
 from kohort.engine.explain.explain import explain, would_fit

@@ -1,6 +1,6 @@
 """Dry runs of cycles: for one workload alone, or with the heads of the other queues.
 
-Alone, the verdict is read and not acted on. With other heads admissions count, and are undone when the cycle ends.
+Alone, the verdict is read and not acted on. With other heads, admissions count and are undone after the cycle.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def run_alone(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
 ) -> tuple[cycle.CycleEntry, cycle.EntryVerdict]:
-    """The verdict on the workload as the only head, with the search for flavors from its start (SCH-313)."""
+    """The verdict on the workload as the only head, with a flavor scan from the first flavor (SCH-313)."""
     candidate = _copy_of(workload, queue)
     return cycle.evaluate(cycle.Head(candidate, queue, obstacle=obstacle_of(engine, candidate, queue)), engine.context)
 
@@ -84,19 +84,19 @@ def _copy_of(workload: WorkloadInfo, queue: ClusterQueueInfo) -> WorkloadInfo:
 def run_without(
     others: Sequence[WorkloadInfo], engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
 ) -> Assignment:
-    """What the workload would get if some others were gone."""
+    """The verdict on the workload without some others."""
     with _away(others):
         return _searched(engine, workload, queue)
 
 
 def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
-    """What the workload would get if only the slice that it replaces used anything."""
+    """The verdict on the workload if only the slice that it replaces used anything."""
     with _emptied(engine, queue, _copy_of(workload, queue).takes_over_from):
         return _searched(engine, workload, queue)
 
 
 def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> Assignment:
-    """What it gets once its search for flavors has gone on as often as it would in a turn (SCH-550)."""
+    """The verdict after the flavor scan has resumed as often as it would in a run (SCH-550)."""
     copied = _copy_of(workload, queue)
     obstacle = obstacle_of(engine, copied, queue)
     first: Assignment | None = None
@@ -128,7 +128,7 @@ def _away(others: Sequence[WorkloadInfo]) -> Iterator[None]:
 
 @contextmanager
 def _emptied(engine: "Engine", queue: ClusterQueueInfo, but: WorkloadInfo | None) -> Iterator[None]:
-    """Take all usage out of the counters that the queue shares with others, but for that of one workload."""
+    """Subtract all usage from the counters that the queue shares with others, except that of one workload."""
     if engine.store.topology:
         others = [each for other in engine.store.queues.values() for each in other.holders.values() if each is not but]
         with released(others):
@@ -154,7 +154,7 @@ def _nodes(node: HierarchyNode) -> Iterator[HierarchyNode]:
 
 
 class _DryRun:
-    """The engine as a cycle acts on it; admissions count until they are undone, and no eviction is issued."""
+    """A cycle context in which admissions count until they are undone, and no eviction is issued."""
 
     def __init__(self, engine: "Engine") -> None:
         context = engine.context
@@ -175,7 +175,7 @@ class _DryRun:
         raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a dry run")
 
     def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
-        """Never called, likewise."""
+        """Never called: a dry run has no second passes."""
         raise LookupError(f"{workload.key} got a second pass after {now} in a dry run")
 
     def issue(self, target: PreemptionTarget) -> bool:

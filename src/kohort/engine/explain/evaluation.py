@@ -1,7 +1,7 @@
 """What a cycle would find for one workload: alone, then with the heads of other queues, or in an empty tree.
 
-Alone shows what it lacks. If it lacks nothing, other heads may still take or hold what it needs; if it lacks
-something, an empty tree shows whether waiting can help at all.
+The evaluation alone finds what it lacks. If it lacks nothing, other heads may still take or reserve what it needs;
+otherwise an empty tree determines whether released usage can help at all.
 """
 
 from collections.abc import Iterable
@@ -68,7 +68,7 @@ def evaluate_second_pass(engine: "Engine", workload: WorkloadInfo, queue: Cluste
 def _among_rivals(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, found: Evaluation, now: datetime
 ) -> Evaluation:
-    """The same if it is admitted with the heads of other queues; else the reason and those heads (SCH-337, SCH-340)."""
+    """The same if it is admitted beside the heads of other queues; else the reason and these (SCH-337, SCH-340)."""
     rivals = competing_heads(engine, queue)
     reported = run_with_heads(engine, workload, queue, rivals, now) if rivals else None
     if reported is None:
@@ -79,7 +79,7 @@ def _among_rivals(
 
 
 def _never(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> tuple[str, ...]:
-    """Why the workload would not fit even if no other used anything; empty if it would."""
+    """Why the workload would not fit even if no other workload used anything; empty if it would."""
     return _reasons(run_in_empty_tree(engine, workload, queue))
 
 

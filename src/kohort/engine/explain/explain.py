@@ -1,6 +1,6 @@
-"""Asking the engine about a workload, submitted or not, without disturbing it.
+"""Explains the state of a workload, submitted or not, without changing decisions of the engine.
 
-Only sums of quotas and orders of queues that are out of date are set first, which changes no decision.
+Only stale sums of quotas and orders of queues are updated first, which changes no decision.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ EVALUATED: Final = frozenset(
 
 
 def explain(engine: "Engine", key: ObjectKey, now: datetime) -> Explanation:
-    """Why the workload is where it is."""
+    """Explain why the workload is in its state."""
     workload = engine.store.workloads.get(key)
     if workload is None or workload.object is None:
         return Explanation(key, WorkloadPhase.UNKNOWN, ObjectKey(key.namespace, ""))
@@ -51,9 +51,9 @@ def would_fit(
     now: datetime,
     devices: tuple[PodSetDevices, ...] = (),
 ) -> Explanation:
-    """What would happen to a workload, or pod sets, if submitted now to a LocalQueue, or to a ClusterQueue by name.
+    """Explain what would happen if a workload, or pod sets, were submitted to a LocalQueue or ClusterQueue by name.
 
-    `devices` is what its pods claim besides what they request (SCH-132). Without a namespace, namespace selectors
+    `devices` are the device claims of its pods (SCH-132). Without a namespace, namespace selectors
     are ignored.
     """
     thing = _as_submitted(asked, queue, now)
@@ -117,7 +117,7 @@ def _waiting(
 
 
 def _cause(engine: "Engine", evaluation: Evaluation) -> PendingReason:
-    """The reason of the condition after a run; a workload that fits waits for a run."""
+    """The reason of the condition after a run; a workload that fits is pending until then."""
     if evaluation.is_admitted:
         return NOT_LOOKED_AT
     return PendingReason(reasons.scheduler_reason(evaluation.reason, engine.settings.gates), evaluation.message)

@@ -1,6 +1,6 @@
 """An explanation of a workload as data: its state, its position in the queue, and what it lacks.
 
-Frozen and without ties to the engine, so that an answer stays what it was while the engine moves on.
+Frozen and without references to the engine, so that an explanation does not change with the engine.
 """
 
 from collections.abc import Mapping
@@ -20,22 +20,22 @@ class WorkloadPhase(Enum):
     """Phase of a workload."""
 
     UNKNOWN = "Unknown"
-    """There is no such workload."""
+    """The workload does not exist."""
     NOT_SUBMITTED = "NotSubmitted"
     FINISHED = "Finished"
     ADMITTED = "Admitted"
     RESERVED = "QuotaReserved"
-    """It holds quota, and waits for its admission checks."""
+    """It holds quota and waits for its admission checks."""
     LEAVING = "Leaving"
-    """It is evicted, and holds quota until its job has stopped."""
+    """It is evicted and holds quota until its job has stopped."""
     DEACTIVATED = "Deactivated"
     ON_HOLD = "OnHold"
     NO_QUEUE = "NoQueue"
-    """Its LocalQueue or the ClusterQueue behind it does not exist."""
+    """Its LocalQueue or ClusterQueue does not exist."""
     STOPPED = "Stopped"
-    """Its LocalQueue or ClusterQueue takes no work."""
+    """Its LocalQueue or ClusterQueue is inactive."""
     MISCONFIGURED = "Misconfigured"
-    """Its namespace is not selected, or its requests break a rule."""
+    """Its namespace is not selected, or its requests violate a rule."""
     GATED = "Gated"
     REPLACING_PODS = "ReplacingPods"
     BACKING_OFF = "BackingOff"
@@ -45,7 +45,7 @@ class WorkloadPhase(Enum):
 
     @property
     def holds_quota(self) -> bool:
-        """Whether quota is set aside for it."""
+        """Whether quota is reserved for it."""
         return self in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED, WorkloadPhase.LEAVING)
 
 
@@ -64,11 +64,11 @@ class PositionInQueue:
     ahead: int
     """Number of workloads before it in its ClusterQueue."""
     ahead_locally: int
-    """How many of these are of its LocalQueue."""
+    """Number of these in its LocalQueue."""
     first: tuple[ObjectKey, ...]
     """The first few of those ahead, in order."""
     is_strict: bool
-    """Whether no workload overtakes the first one (SCH-238)."""
+    """Whether the queue is strict: no workload is tried before the first one is admitted (SCH-238)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class PlaceHolder:
 
 @dataclass(frozen=True, slots=True)
 class PlacementTrial:
-    """Why pods have no places in a flavor that was found for them (TAS-113 to TAS-115)."""
+    """Why pods can't be placed in the flavor chosen for them (TAS-113 to TAS-115)."""
 
     failure: PlacementFailure
     holders: tuple[PlaceHolder, ...]
-    """Workloads with most pods in the domain that could take most, or in the flavor where that is no single one."""
+    """Workloads with most pods in the domain with most capacity, or in the flavor if there is no single one."""
     others: int = 0
-    """How many more have pods there."""
+    """Number of further workloads with pods there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +98,24 @@ class FlavorTrial:
 
     attempt: FlavorAttempt
     shortages: tuple[Shortage, ...]
-    """All limits that are too tight, per resource the tightest first."""
+    """All limits that are too low, per resource the lowest first."""
     placement: PlacementTrial | None = None
-    """Given where quota suffices, or would, and the pods have no places."""
+    """Set if quota suffices, or would, and the pods can't be placed."""
     is_in_use: bool = False
     """Whether other workloads use a resource of which more is requested than its maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSetTrial:
-    """What was tried for a pod set."""
+    """The attempts for a pod set."""
 
     name: str
     count: int
     asked: int
-    """Pods of the whole set; more than `count` where fewer would do, or where some are done."""
+    """Pods of the whole set; more than `count` if fewer would be started or some are finished."""
     mode: FitMode
     flavors: Mapping[str, str]
-    """The flavor that each resource would get."""
+    """The flavor that each resource would be assigned."""
     trials: tuple[FlavorTrial, ...]
     """In the order in which they were tried."""
     short: tuple[tuple[FlavorTrial, ...], ...] = ()
@@ -123,7 +123,7 @@ class PodSetTrial:
     reasons: tuple[str, ...] = ()
     """Messages of its condition (SCH-546)."""
     least: int = 0
-    """Pods with which it would start, if need be (SCH-560)."""
+    """Number of pods with partial admission (SCH-560)."""
 
 
 class PreemptionOutlook(Enum):
@@ -137,7 +137,7 @@ class PreemptionOutlook(Enum):
     GATED = "Gated"
     """A preemption gate is closed (SCH-335)."""
     POINTLESS = "Pointless"
-    """No flavor can be used, or none could ever hold it."""
+    """No flavor can be used, or none has enough quota."""
     OFF = "Off"
     """The policies of its queue are Never."""
     NO_CANDIDATES = "Nobody"
@@ -158,7 +158,7 @@ class PreemptionOutlook(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A workload that has to go so that another fits."""
+    """A workload to preempt so that another fits."""
 
     workload: ObjectKey
     queue: str
@@ -174,11 +174,11 @@ class QuotaHolders:
 
     policy: str
     allowed: int = 0
-    """How many may be preempted."""
+    """Number that may be preempted."""
     spared: int = 0
-    """How many may not, because of their priority."""
+    """Number that may not, because of their priority."""
     lowest_priority: int | None = None
-    """Among the spared."""
+    """Among those that may not."""
     sheltered: tuple[str, ...] = ()
     """Queues that use it and borrow nothing."""
 
@@ -196,7 +196,7 @@ class PreemptionExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a cycle would find if it were the workload's turn now."""
+    """The result of a cycle with the workload as a head."""
 
     mode: FitMode
     borrow: int
@@ -208,9 +208,9 @@ class Evaluation:
     message: str
     requeue: RequeueReason
     rivals: tuple[ObjectKey, ...] = ()
-    """Heads of other queues that go first and take or keep what it needs, though it would fit without them."""
+    """Heads of other queues that come first and take or reserve what it needs, although it would fit without them."""
     never: tuple[str, ...] = ()
-    """Why it would not fit even if no other used anything; empty if it would."""
+    """Why it would not fit even if no other workload used anything; empty if it would."""
     in_vain: tuple[str, ...] = ()
     """Why it would not fit even without its victims: with more capacity, flavors are tried in another order."""
 
@@ -228,13 +228,13 @@ class Explanation:
     state: WorkloadPhase
     local_queue: ObjectKey
     cluster_queue: str = ""
-    """Where it waits or holds quota; empty where it gets to no queue."""
+    """The ClusterQueue where it is pending or holds quota; empty without one."""
     priority: int = 0
     reason: str = ""
-    """Reason of QuotaReserved=False, as the state is now (SCH-362); empty where it holds quota."""
+    """Current reason of QuotaReserved=False (SCH-362); empty if it holds quota."""
     message: str = ""
     until: datetime | None = None
-    """End of its backoff; None also where only an event ends it."""
+    """End of its backoff; None also if only an event ends it."""
     holds: tuple[HeldQuota, ...] = ()
     standing: PositionInQueue | None = None
     evaluation: Evaluation | None = None

@@ -1,4 +1,4 @@
-"""Why pods have no places in the topology of a flavor: the domain that could take most, and whose pods are there."""
+"""Why pods can't be placed in the topology of a flavor: the domain with most capacity, and the workloads there."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ NAMED_HOLDERS: Final = 5
 
 
 def placement_trial(engine: "Engine", flavor: str, failure: PlacementFailure) -> PlacementTrial:
-    """The failure of a placement, with the workloads that have most pods where it would fit best."""
+    """The failure of a placement, with the workloads that have most pods in the domain with most capacity."""
     topology = engine.store.topology.flavor(flavor)
     held = sorted(_holders(engine, topology, failure) if topology is not None else (), key=_rank)
     rest = held[NAMED_HOLDERS:]
@@ -34,7 +34,7 @@ def _holders(engine: "Engine", topology: FlavorDomains, failure: PlacementFailur
 
 
 def _pods_in(holder: WorkloadInfo, topology: FlavorDomains, failure: PlacementFailure) -> int:
-    """Pods of a workload in the domain of a failure, or in any of the flavor where it has none."""
+    """Pods of a workload in the domain of a failure, or in any of the flavor if it names none."""
     return sum(
         pods
         for counter, pods in holder.placed.items()

@@ -23,7 +23,7 @@ NEVER: Final = "Never"
 def explain_preemption(
     engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment
 ) -> PreemptionExplanation:
-    """What preemption can do for what was found (§6, §7)."""
+    """What preemption can do for an assignment (§6, §7)."""
     if assignment.mode is FitMode.FIT:
         return PreemptionExplanation(PreemptionOutlook.NOT_NEEDED)
     if assignment.targets:
@@ -56,21 +56,21 @@ def _with_victims(engine: "Engine", workload: WorkloadInfo, assignment: Assignme
 
 
 def _short_groups(assignment: Assignment) -> Iterator[list[FlavorAttempt]]:
-    """The flavors tried for each group of resources that finds no place."""
+    """The flavors tried for each group of resources that does not fit."""
     for pod_set in assignment.pod_sets:
         if pod_set.mode is not FitMode.FIT:
             yield from pod_set.short
 
 
 def _is_open(attempt: FlavorAttempt) -> bool:
-    """Whether the flavor would do if only less of it were in use."""
+    """Whether the flavor would fit if less of it were used."""
     if attempt.placement is not None and attempt.mode is FitMode.NO_FIT:
         return False
     return not attempt.obstacle and not any(verdict.exceeds_maximum for verdict in attempt.verdicts)
 
 
 class _Census:
-    """The holders of what is needed: how many may go, and why the others stay (SCH-602 to SCH-613, SCH-720)."""
+    """The holders of what is needed, by whether they may be preempted (SCH-602 to SCH-613, SCH-720)."""
 
     def __init__(
         self, engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment
@@ -107,7 +107,7 @@ class _Census:
         return any(fr in leaf.cells and leaf.cells[fr].usage > 0 for fr in self.needs)
 
     def _is_sheltered(self, leaf: ClusterQueueNode) -> bool:
-        """Whether the queue, or by the classical rules a cohort round it, borrows nothing of what is needed."""
+        """Whether the queue, or by the classical rules a cohort above it, borrows nothing of what is needed."""
         if is_within_nominal(leaf, self.needs):
             return True
         return self.engine.settings.fair is None and any(

@@ -27,8 +27,7 @@ from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 class MoreQuota:
     """Capacity for some resources of a pod set in one flavor, at each node that lacks it: released, or added quota.
 
-    One of those for the same resources of the same pod set will do, as long as the pod sets before it stay in their
-    flavors.
+    One of those for the same resources of the same pod set suffices while earlier pod sets keep their flavors.
     """
 
     pod_set: str
@@ -71,7 +70,7 @@ class AwaitTurn:
 
 @dataclass(frozen=True, slots=True)
 class AwaitOtherHeads:
-    """Heads of other queues get what they wait for, or wait no longer: until then they go first."""
+    """Wait until heads of other queues, which come first, are admitted or no longer pending."""
 
     rivals: tuple[ObjectKey, ...]
 
@@ -111,7 +110,7 @@ def remedies(explanation: Explanation) -> tuple[Remedy, ...]:
 
 
 def _by_turn(explanation: Explanation) -> Iterator[AwaitTurn]:
-    """Behind others in a strict queue nothing else counts before that (SCH-238)."""
+    """In a strict queue, a workload that is not the first has no other remedy (SCH-238)."""
     standing = explanation.standing
     if standing is not None and standing.is_strict and standing.ahead:
         yield AwaitTurn(standing.ahead)
@@ -160,7 +159,7 @@ def is_hopeless(trial: FlavorTrial) -> bool:
 
 
 def is_unplaceable(trial: FlavorTrial) -> bool:
-    """Whether the nodes of the flavor could not take the pods even if they were unused."""
+    """Whether the pods could not be placed on the nodes of the flavor even if these were unused."""
     return trial.placement is not None and trial.attempt.mode is FitMode.NO_FIT
 
 

@@ -26,7 +26,7 @@ NOT_LOOKED_AT = PendingReason(PENDING_EVALUATION, PENDING_MESSAGE)
 
 
 def resolve_queues(engine: "Engine", local_queue: ObjectKey) -> LocalQueueContext | None:
-    """What a LocalQueue leads to; None where it does not exist."""
+    """The references of a LocalQueue; None if it does not exist."""
     local = engine.store.local_queues.get(local_queue)
     if local is None or not local.cluster_queue:
         return None
@@ -34,12 +34,12 @@ def resolve_queues(engine: "Engine", local_queue: ObjectKey) -> LocalQueueContex
 
 
 def queue_on(engine: "Engine", way: LocalQueueContext | None) -> ClusterQueueInfo | None:
-    """The ClusterQueue at the end of the way, if it exists."""
+    """The referenced ClusterQueue, if it exists."""
     return engine.store.queues.get(way.cluster_queue) if way is not None else None
 
 
 def settled_state(engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload) -> WorkloadPhase | None:
-    """The state of a workload that has ended or holds quota; None for one that waits."""
+    """The state of a workload that is finished or holds quota; None for a pending one."""
     if is_true(thing.status.conditions, "Finished"):
         return WorkloadPhase.FINISHED
     if not workload.has_quota:
@@ -52,7 +52,7 @@ def settled_state(engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workl
 def waiting_state(
     engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None, now: datetime
 ) -> WorkloadPhase:
-    """The first state that applies to a workload that waits, or would wait."""
+    """The first state that applies to a workload that is pending, or would be."""
     queue = queue_on(engine, way)
     outside = _state_outside(thing, way, queue)
     if outside is not None or queue is None:
@@ -89,7 +89,7 @@ def _state_in_queue(
 
 
 def admission_gate(engine: "Engine", thing: v1beta2.Workload) -> str:
-    """What holds a workload back by annotation; empty where nothing does (SCH-201)."""
+    """The admission gates of a workload that are set by annotation (SCH-201)."""
     if not engine.settings.gates.enabled(Gate.AdmissionGatedBy):
         return ""
     return thing.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
@@ -113,7 +113,7 @@ def _misconfiguration(engine: "Engine", workload: WorkloadInfo, queue: ClusterQu
 def cause_of(
     engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None
 ) -> PendingReason:
-    """Why a workload waits at which no cycle looks, in the words of its condition, be they written or not yet."""
+    """Why a workload that no cycle evaluates is pending, as its condition has it or will have it."""
     cause = waiting_cause(thing, _facts(engine, workload, way))
     if cause is not None:
         return cause

@@ -1,4 +1,4 @@
-"""Renders an explanation as a few short lines, of which the first is why the workload is pending."""
+"""Renders an explanation as a few short lines; the first one is why the workload is pending."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -21,11 +21,11 @@ from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
 
 NAMED: Final = 3
-"""How many names a line lists before it only counts."""
+"""Number of names that a line lists before it counts the rest."""
 
 
 def explanation_lines(explanation: Explanation) -> list[str]:
-    """The explanation as text, the answer first."""
+    """The explanation as text, the reason first."""
     found = [f"{_subject(explanation)} {_answer(explanation)}."]
     evaluation = explanation.evaluation
     if evaluation is not None and evaluation.pod_sets:
@@ -38,7 +38,7 @@ def _subject(explanation: Explanation) -> str:
     return str(explanation.workload) if explanation.workload.name else "This"
 
 
-# The answer
+# The first line
 
 
 def _answer(explanation: Explanation) -> str:
@@ -66,7 +66,7 @@ def _answer(explanation: Explanation) -> str:
 
 
 def _unplaced_pods(explanation: Explanation) -> str:
-    """What pods lack that have quota and look for nodes; empty where none do (SCH-270)."""
+    """Why pods of a workload with quota are not placed; empty if they are (SCH-270)."""
     evaluation = explanation.evaluation
     if evaluation is None:
         return ""
@@ -136,7 +136,7 @@ def _vainly(evaluation: Evaluation) -> str:
 
 
 def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
-    """Why no capacity that others may release helps."""
+    """Why capacity released by others does not help."""
     queue = explanation.cluster_queue
     short = [(each, group) for each in evaluation.pod_sets if each.mode is not FitMode.FIT for group in each.short]
     found = [_nearest(pod_set, group) for pod_set, group in short if all(map(is_hopeless, group))]
@@ -154,7 +154,7 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
 
 
 def _nearest(pod_set: PodSetTrial, trials: Sequence[FlavorTrial]) -> FlavorTrial | None:
-    """The flavor to report: the one it would get, else the first that lacks only capacity, else the first."""
+    """The flavor to report: the one it would be assigned, else the first that lacks only capacity, else the first."""
     chosen = set(pod_set.flavors.values())
     lacking = [trial for trial in trials if trial.attempt.mode is not FitMode.FIT]
     return min(
@@ -183,7 +183,7 @@ def _shortages(trial: FlavorTrial) -> str:
 
 
 def _tightest(trial: FlavorTrial) -> list[Shortage]:
-    """The tightest limit of each resource; several per resource would be a wall of text."""
+    """The lowest limit of each resource."""
     first: dict[FlavorResource, Shortage] = {}
     for shortage in trial.shortages:
         first.setdefault(shortage.fr, shortage)
@@ -253,7 +253,7 @@ _WHY_NOT: Final[Mapping[PreemptionOutlook, str]] = {
 
 
 def _priorities(explanation: Explanation, preemption: PreemptionExplanation) -> str:
-    """How many are spared for their priority, and how high it is."""
+    """Number of workloads that their priority protects, and that priority."""
     kinds = [
         kind for kind in (preemption.own, preemption.cohort) if kind is not None and kind.lowest_priority is not None
     ]
@@ -264,7 +264,7 @@ def _priorities(explanation: Explanation, preemption: PreemptionExplanation) -> 
     return f" ({spared} of priority {lowest} or more, its own is {explanation.priority})"
 
 
-# Pieces
+# Parts
 
 
 def _amounts(holds: Sequence[HeldQuota]) -> str:

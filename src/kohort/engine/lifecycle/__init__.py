@@ -1,5 +1,5 @@
-"""The life of a Workload as pure functions: reserved, checked, admitted, evicted, requeued, finished.
+"""The lifecycle of a Workload as pure functions: reserved, checked, admitted, evicted, requeued, finished.
 
-Each function takes a Workload and facts and gives a Workload back, the very same object where nothing has to change,
-and events as data. `reconciliation.reconcile` puts them together; README.md has the picture.
+Each function takes a Workload and its context and returns a Workload, the same object if nothing changes, and events
+as data. `reconciliation.reconcile` combines them; README.md has a diagram.
 """

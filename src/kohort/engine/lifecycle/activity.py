@@ -20,7 +20,7 @@ from kohort.engine.lifecycle.conditions import ACTIVE, ConditionState, condition
 
 
 class InactiveReason(NamedTuple):
-    """Why a ClusterQueue admits nothing: a word for programs and a part of the sentence for people."""
+    """Why a ClusterQueue admits nothing: reason and part of the message."""
 
     reason: str
     text: str
@@ -28,13 +28,13 @@ class InactiveReason(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueReferences:
-    """What a ClusterQueue may refer to, by name."""
+    """Objects that a ClusterQueue may reference, by name."""
 
     flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict)
     checks: Mapping[str, AdmissionCheck] = field(default_factory=dict)
     topologies: AbstractSet[str] = frozenset()
     other_problem: str = ""
-    """Anything else that keeps the queue from admitting, such as a cycle among its cohorts."""
+    """Another cause that keeps the queue from admitting, such as a cycle of its cohorts."""
 
 
 def with_cluster_queue_activity(queue: ClusterQueue, surroundings: QueueReferences, now: datetime) -> ClusterQueue:
@@ -92,7 +92,7 @@ def _check_causes(queue: ClusterQueue, surroundings: QueueReferences) -> Iterato
 
 
 def _unsupported(checks: Iterable[AdmissionCheck]) -> str:
-    """Those of the checks that no controller of this version reports."""
+    """What this version does not support of these checks, as the end of a message."""
     messages = {check_message(_controller(check)) for check in checks} - {""}
     return f" ({', '.join(sorted(messages))})" if messages else ""
 
@@ -117,7 +117,7 @@ def _multikueue_causes(queue: ClusterQueue, surroundings: QueueReferences) -> It
 
 
 def _topology_causes(queue: ClusterQueue, surroundings: QueueReferences) -> Iterator[InactiveReason]:
-    """With MultiKueue the pods are placed elsewhere, and no topology is needed here (TAS-6)."""
+    """With MultiKueue the pods are placed on a worker cluster, and no topology is needed here (TAS-6)."""
     if _checks_of(MULTIKUEUE_CONTROLLER, queue, surroundings):
         return
     for name in sorted(_flavors(queue) & surroundings.flavors.keys()):

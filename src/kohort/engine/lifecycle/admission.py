@@ -1,7 +1,7 @@
 """Reserving quota, becoming admitted, and losing the reservation (SCH-901 to SCH-906, API-84 to API-88).
 
-Admitted turns True when everything is there. It turns False only with the reservation: a check that is added to a queue
-later, or reset by an eviction, does not stop a job that runs (MK-7).
+Admitted becomes True when reservation and checks allow it. It becomes False only with the reservation: a check that is
+added to a queue later, or reset by an eviction, does not stop a running job (MK-7).
 """
 
 from dataclasses import dataclass
@@ -42,12 +42,12 @@ class Reservation:
     required_checks: frozenset[str]
     """Admission checks that the assigned flavors require (SCH-904)."""
     flavors_considered: str = ""
-    """Flavors that were tried and passed over, in the words of SCH-354."""
+    """Flavors that were tried and not used as they are, as text (SCH-354)."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotAdmitted:
-    """What the scheduler decided for a Workload that must wait."""
+    """What the scheduler decided for a Workload that stays pending."""
 
     reason: str
     message: str
@@ -56,7 +56,7 @@ class NotAdmitted:
 
 
 def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, now: datetime) -> WorkloadChange:
-    """Give the Workload its quota, and admit it at once where nothing is left to wait for (SCH-351, API-85, API-86)."""
+    """Reserve quota, and admit the Workload if nothing else is required (SCH-351, API-85, API-86)."""
     if is_finished(workload):
         return WorkloadChange(workload)
     reserved = _with_reservation(workload, reservation.admission, now)
@@ -68,7 +68,7 @@ def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, n
 
 
 def _with_reservation(workload: Workload, admission: Admission, now: datetime) -> Workload:
-    """SCH-901; where a second pass replaced failed nodes, none is left (TAS-110)."""
+    """SCH-901; a second pass that replaced failed nodes removes them (TAS-110)."""
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     for type_ in (EVICTED, PREEMPTED, BLOCKED_ON_PREEMPTION_GATES):
         workload = withdraw(workload, type_, reasons.QUOTA_RESERVED, now)
@@ -94,7 +94,7 @@ def _admission_events(before: Workload, after: Workload, now: datetime) -> tuple
     if is_admitted(before) or not is_admitted(after) or reserved is None:
         return ()
     queue = after.status.admission.cluster_queue if after.status.admission else ""
-    # A reservation of this very moment is stored in whole seconds and must not count as a wait.
+    # A reservation of this moment is stored in whole seconds and must not count as a wait.
     waited = now - reserved.last_transition_time if is_reserved(before) else timedelta()
     return (
         normal("Admitted", f"Admitted by ClusterQueue {queue}, wait time since reservation was {_seconds(waited)}"),
@@ -102,7 +102,7 @@ def _admission_events(before: Workload, after: Workload, now: datetime) -> tuple
 
 
 def queued_since(workload: Workload, now: datetime) -> datetime:
-    """Since when the Workload has been waiting: its last return to the queue, else its creation (SCH-353)."""
+    """Since when the Workload is queued: its last requeue, else its creation (SCH-353)."""
     requeued = condition(workload, REQUEUED)
     if requeued is not None:
         return requeued.last_transition_time
@@ -161,7 +161,7 @@ def _has_pending_reason(workload: Workload, gates: FeatureGates) -> bool:
 
 
 def _with_execution_time(workload: Workload, now: datetime) -> Workload:
-    """Add the time of the admission that ends to that of earlier ones (SCH-903)."""
+    """Add the duration of the ending admission to that of earlier ones (SCH-903)."""
     admitted = condition(workload, ADMITTED)
     if admitted is None or admitted.status != "True":
         return workload

@@ -1,17 +1,17 @@
-"""Pauses that grow with every failure: between returns to the queue, and between tries of a check (SCH-1034, SCH-913).
+"""Exponential backoff of requeues and of retried checks (SCH-1034, SCH-913).
 
-The caller draws the lots that spread them, so that the same numbers give the same pause.
+The caller provides the random number for jitter, so that the function is deterministic.
 """
 
 from typing import Final
 
 JITTER: Final = 0.0001
 MOST_DOUBLINGS: Final = 62
-"""More would not change a capped pause, and would only make large numbers."""
+"""Larger exponents would not change a capped delay."""
 
 
 def pause_seconds(count: int, base: int, longest: int, jitter: float) -> float:
-    """The pause before the n-th try: doubling, capped from the second on, a little spread (SCH-1034)."""
+    """The delay before the n-th retry: doubled each time, capped from the second on, with jitter (SCH-1034)."""
     seconds = base << min(count - 1, MOST_DOUBLINGS)
     if count >= 2:
         seconds = min(seconds, longest)

@@ -1,6 +1,6 @@
-"""Admission checks of a Workload: which are required, what they answered, and what follows (SCH-904 to SCH-913).
+"""Admission checks of a Workload: required checks, their states and consequences (SCH-904 to SCH-913).
 
-A Retry evicts at once and delays the return (SCH-910): the quota does not wait for the retry.
+A Retry evicts at once and delays requeueing (SCH-910), so that no quota is held until the retry.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ CheckAnswer = Literal["Pending", "Ready", "Retry", "Rejected"]
 def required_checks(
     rules: Iterable[AdmissionCheckRule], flavors: Iterable[str], admission: Admission | None
 ) -> frozenset[str]:
-    """The checks that a Workload needs: of its flavors once it has some, before that those of all flavors (SCH-904)."""
+    """The checks that a Workload needs: those of its flavors, or of all flavors before it has some (SCH-904)."""
     everywhere = frozenset(flavors)
     covered = {rule.name: frozenset(rule.on_flavors) or everywhere for rule in rules}
     if admission is None:
@@ -46,7 +46,7 @@ def _pending(name: str, now: datetime) -> AdmissionCheckState:
 
 
 def postpone_by_checks(workload: Workload, now: datetime) -> Workload:
-    """Delay the return of an active Workload until its checks in Retry permit it (SCH-910, API-123, API-126)."""
+    """Delay requeueing of an active Workload until its checks in Retry permit it (SCH-910, API-123, API-126)."""
     if not workload.spec.active:
         return workload
     moments = [
@@ -59,7 +59,7 @@ def postpone_by_checks(workload: Workload, now: datetime) -> Workload:
 
 
 def act_on_checks(workload: Workload, now: datetime) -> WorkloadChange:
-    """Deactivate a Workload with a rejected check, evict one with a check to retry (SCH-910, SCH-911)."""
+    """Deactivate a Workload with a rejected check, evict one with a check in Retry (SCH-910, SCH-911)."""
     if not is_reserved(workload) or is_leaving(workload):
         return WorkloadChange(workload)
     if rejected := _in_state(workload, "Rejected"):

@@ -1,6 +1,6 @@
 """Conditions of a Workload: predicates and updates.
 
-All times that are written have whole seconds, as the API stores them; what is compared with them keeps its fractions.
+All written times have whole seconds, as the API stores them; times compared with them keep their fractions.
 """
 
 from datetime import datetime
@@ -36,12 +36,12 @@ class ConditionState(NamedTuple):
 
 
 def condition_true(reason: str, message: str) -> ConditionState:
-    """The condition holds."""
+    """The condition with status True."""
     return ConditionState("True", reason, message)
 
 
 def condition_false(reason: str, message: str) -> ConditionState:
-    """The condition does not hold."""
+    """The condition with status False."""
     return ConditionState("False", reason, message)
 
 
@@ -56,7 +56,7 @@ def condition(workload: Workload, type_: str) -> Condition | None:
 
 
 def holds(workload: Workload, type_: str) -> bool:
-    """Whether the condition is there and True."""
+    """Whether the condition is True."""
     return is_true(workload.status.conditions, type_)
 
 
@@ -71,7 +71,7 @@ def is_admitted(workload: Workload) -> bool:
 
 
 def is_evicted(workload: Workload) -> bool:
-    """Whether an eviction has begun that no new reservation has ended."""
+    """Whether the Workload is evicted and has no new reservation since."""
     return holds(workload, EVICTED)
 
 
@@ -81,18 +81,18 @@ def is_finished(workload: Workload) -> bool:
 
 
 def is_leaving(workload: Workload) -> bool:
-    """Whether the Workload is on its way out: evicted, about to be because it is given up, or finished."""
+    """Whether the Workload is evicted, requested to be deactivated, or finished."""
     return is_evicted(workload) or holds(workload, DEACTIVATION_TARGET) or is_finished(workload)
 
 
 def is_on_hold(workload: Workload) -> bool:
-    """Whether an integration released the reservation on purpose and needs no other."""
+    """Whether an integration released the reservation and needs no other."""
     found = condition(workload, QUOTA_RESERVED)
     return found is not None and found.status == "False" and found.reason == reasons.ON_HOLD
 
 
 def with_status(workload: Workload, status: WorkloadStatus) -> Workload:
-    """The Workload with that status; the same object where the status is equal."""
+    """The Workload with that status; the same object if the status is equal."""
     return workload if status == workload.status else replace(workload, status=status)
 
 
@@ -114,7 +114,7 @@ def with_condition_set(workload: Workload, type_: str, state: ConditionState, no
 
 
 def with_condition(workload: Workload, new: Condition) -> Workload:
-    """The Workload with just this condition in its place."""
+    """The Workload with this condition replaced."""
     conditions = set_condition(workload.status.conditions, new)
     return with_status(workload, replace(workload.status, conditions=conditions))
 
@@ -126,7 +126,7 @@ def without_condition(workload: Workload, type_: str) -> Workload:
 
 
 def withdraw(workload: Workload, type_: str, reason: str, now: datetime) -> Workload:
-    """Turn a condition False that was True; its message keeps the former one (SCH-901)."""
+    """Set a True condition to False; its message includes the former one (SCH-901)."""
     former = condition(workload, type_)
     if former is None or former.status != "True":
         return workload

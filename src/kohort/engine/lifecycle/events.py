@@ -20,23 +20,23 @@ class WorkloadEvent:
 
     @property
     def action(self) -> str:
-        """What was done; in all events of this kind the same word as the reason."""
+        """The action, in all these events the same as the reason."""
         return self.reason
 
 
 def normal(reason: str, note: str) -> WorkloadEvent:
-    """An event of the ordinary course, its note cut to the length that the API allows (API-8)."""
+    """An event of type Normal, its note truncated to the length that the API allows (API-8)."""
     return WorkloadEvent("Normal", reason, truncate_note(note))
 
 
 def warning(reason: str, note: str) -> WorkloadEvent:
-    """An event of something that keeps a Workload from running, its note cut likewise (API-8)."""
+    """An event of type Warning, its note truncated likewise (API-8)."""
     return WorkloadEvent("Warning", reason, truncate_note(note))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChange:
-    """What a step made of a Workload; the same object and no events mean that there was nothing to do."""
+    """The result of a step; the same object and no events if nothing had to be done."""
 
     workload: Workload
     events: tuple[WorkloadEvent, ...] = ()

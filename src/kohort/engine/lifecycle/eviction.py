@@ -1,6 +1,6 @@
 """Evicting a Workload, and releasing its quota once the job has stopped (SCH-1001 to SCH-1003, API-94).
 
-The two are apart on purpose: until its pods are gone, an evicted Workload still holds what it holds.
+They are separate steps: until its pods have stopped, an evicted Workload keeps its quota.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ from kohort.engine.lifecycle.events import WorkloadChange, normal
 from kohort.engine.lifecycle.preemption_gates import closed
 
 RETURNS_AT_ONCE = frozenset({reasons.PREEMPTED, reasons.NODE_FAILURES, reasons.FLAVOR_MIGRATION})
-"""Evictions without backoff: the Workload may be admitted again right away (SCH-1003)."""
+"""Evictions without backoff: the Workload may be admitted again immediately (SCH-1003)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,20 @@ class EvictionCause:
 
 
 def without_replacement(nodes: Iterable[str]) -> EvictionCause:
-    """Why a Workload goes whose failed nodes nothing can replace (SCH-332)."""
+    """The cause for a Workload whose failed nodes can't be replaced (SCH-332)."""
     listed = ",".join(nodes)
     message = f"Workload was evicted as there was no replacement for unhealthy node(s): {listed}"
     return EvictionCause(reasons.NODE_FAILURES, message)
 
 
 def for_better_flavor(successor: str) -> EvictionCause:
-    """Why a variant goes that runs in a worse flavor than the one of this UID could (SCH-1113)."""
+    """The cause for a variant in a worse flavor than the one that the variant with this UID can use (SCH-1113)."""
     why = "due to migration to more favorable resource flavor"
     return EvictionCause(reasons.FLAVOR_MIGRATION, f"Evicted to accommodate a workload (UID: {successor}) {why}")
 
 
 def evict(workload: Workload, eviction: EvictionCause, now: datetime) -> WorkloadChange:
-    """Begin an eviction; one that has begun is left as it is (SCH-1001, API-94, API-105)."""
+    """Begin an eviction; an earlier one is unchanged (SCH-1001, API-94, API-105)."""
     if is_finished(workload) or is_evicted(workload):
         return WorkloadChange(workload)
     reason = eviction.full_reason
@@ -119,7 +119,7 @@ def _counted(stats: SchedulingStats | None, eviction: EvictionCause) -> Scheduli
 
 
 def release(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
-    """Take the quota of an evicted Workload back; to be called when its job has no active pods (SCH-1003, SCH-914)."""
+    """Release the quota of an evicted Workload whose job has no active pods (SCH-1003, SCH-914)."""
     evicted = condition(workload, EVICTED)
     if evicted is None or not is_evicted(workload) or not is_reserved(workload) or is_finished(workload):
         return workload
@@ -131,7 +131,7 @@ def release(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
 
 
 def is_bound_to_pod(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether the Workload is that of a single Pod: it can't move, and ends with its Pod (TAS-111)."""
+    """Whether the Workload belongs to a single Pod: it can't be reassigned, and ends with its Pod (TAS-111)."""
     if not gates.enabled(Gate.SkipReassignmentForPodOwnedWorkloads):
         return False
     return [(owner.api_version, owner.kind) for owner in workload.metadata.owner_references] == [("v1", "Pod")]

@@ -17,7 +17,7 @@ def execution_deadline(workload: Workload) -> datetime | None:
     admitted = condition(workload, ADMITTED)
     if limit is None or admitted is None or admitted.status != "True":
         return None
-    # A job that is being stopped is not charged again: the first decision is final (docs/spec/api.md, section 9.9).
+    # Not applied again while the job is stopped: the first decision is final (docs/spec/api.md, section 9.9).
     if not workload.spec.active or is_leaving(workload):
         return None
     used = workload.status.accumulated_past_execution_time_seconds or 0

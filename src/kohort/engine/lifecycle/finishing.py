@@ -1,4 +1,4 @@
-"""The end of a Workload: finished, orphaned, kept for a while, gone (SCH-1061 to SCH-1063, API-120, API-122)."""
+"""The end of a Workload: finished, orphaned, retained, deleted (SCH-1061 to SCH-1063, API-120, API-122)."""
 
 from datetime import datetime, timedelta
 
@@ -29,7 +29,7 @@ def finish(workload: Workload, reason: str, message: str, now: datetime) -> Work
 
 
 def is_orphan(workload: Workload, gates: FeatureGates) -> bool:
-    """Whether the owner is gone, or only this finalizer keeps the Workload (SCH-1062, API-120)."""
+    """Whether the owner no longer exists, or only this finalizer keeps the Workload (SCH-1062, API-120)."""
     if workload.metadata.owner_references:
         return False
     if workload.metadata.deletion_timestamp is not None:
@@ -38,14 +38,14 @@ def is_orphan(workload: Workload, gates: FeatureGates) -> bool:
 
 
 def finish_orphan(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
-    """End a Workload whose owner is gone, unless it is being deleted anyway (SCH-1062)."""
+    """Finish a Workload whose owner no longer exists, unless it is being deleted (SCH-1062)."""
     if not is_orphan(workload, gates) or workload.metadata.deletion_timestamp is not None:
         return workload
     return finish(workload, reasons.OWNER_NOT_FOUND, "The workload's owner no longer exists", now)
 
 
 def without_finalizer(workload: Workload) -> Workload:
-    """The Workload as it may be deleted."""
+    """The Workload without the finalizer."""
     if RESOURCE_IN_USE_FINALIZER not in workload.metadata.finalizers:
         return workload
     finalizers = tuple(name for name in workload.metadata.finalizers if name != RESOURCE_IN_USE_FINALIZER)

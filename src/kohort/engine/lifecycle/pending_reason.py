@@ -25,7 +25,7 @@ BYPASSED_FROM = frozenset({reasons.PENDING_EVALUATION, reasons.SUSPENDED, reason
 
 
 class PendingReason(NamedTuple):
-    """Why a Workload waits."""
+    """Why a Workload is pending."""
 
     reason: str
     message: str
@@ -84,7 +84,7 @@ def _admission_gate(workload: Workload, facts: ReconcileContext) -> str:
 
 
 def _evaluation_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
-    """What is left when nothing outside the scheduler keeps the Workload waiting."""
+    """The reason if only the scheduler keeps the Workload pending."""
     written = condition(workload, QUOTA_RESERVED)
     if written is None and not facts.gates.enabled(Gate.UnadmittedWorkloadsExplicitStatus):
         return None

@@ -1,4 +1,4 @@
-"""Pods that must be ready in time: the condition, the deadline, and the way back (SCH-1031 to SCH-1034)."""
+"""Pods that must be ready in time: condition, deadline and requeueing (SCH-1031 to SCH-1034)."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -36,7 +36,7 @@ _READY_MESSAGE = "All pods reached readiness and the workload is running"
 
 
 class Deadline(NamedTuple):
-    """Until when the pods must be ready, and what they are doing until then."""
+    """Until when the pods must be ready, and for which cause."""
 
     moment: datetime
     cause: str
@@ -72,7 +72,7 @@ def readiness_deadline(workload: Workload, policy: ReadinessPolicy | None) -> De
         return Deadline(admitted.last_transition_time + policy.timeout, reasons.WAIT_FOR_START)
     if not policy.recovery_timeout:
         return None
-    # A loss that was written before this admission belongs to an earlier one.
+    # A failure that was written before this admission belongs to an earlier one.
     lost = max(ready.last_transition_time, admitted.last_transition_time)
     return Deadline(lost + policy.recovery_timeout, reasons.WAIT_FOR_RECOVERY)
 
@@ -93,7 +93,7 @@ def is_variant(workload: Workload) -> bool:
 def evict_on_timeout(
     workload: Workload, policy: ReadinessPolicy | None, jitter: float, now: datetime
 ) -> WorkloadChange:
-    """Evict a Workload whose pods are late, or give it up after too many returns (SCH-1033)."""
+    """Evict a Workload whose pods are not ready in time, or deactivate it after too many requeues (SCH-1033)."""
     deadline = readiness_deadline(workload, policy)
     if policy is None or deadline is None or now < deadline.moment:
         return WorkloadChange(workload)
@@ -109,6 +109,6 @@ def evict_on_timeout(
 
 
 def backoff(count: int, policy: ReadinessPolicy, jitter: float) -> timedelta:
-    """The pause before the n-th return (SCH-1034)."""
+    """The delay before the n-th requeue (SCH-1034)."""
     base, longest = policy.backoff_base_seconds, policy.backoff_max_seconds
     return timedelta(seconds=pause_seconds(count, base, longest, jitter))

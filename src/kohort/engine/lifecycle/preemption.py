@@ -1,4 +1,4 @@
-"""What a preemption writes to its victim, and its events (SCH-650 to SCH-652)."""
+"""The conditions that a preemption writes to its victim, and its events (SCH-650 to SCH-652)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +36,7 @@ class PreemptionParty:
 
     @property
     def priorities(self) -> str:
-        """The priority that counted and what it is made of."""
+        """The effective priority and its parts."""
         return f"{self.priority + self.boost} (base: {self.priority}, boost: {self.boost})"
 
 
@@ -60,7 +60,7 @@ class PreemptionRecord:
 
     @property
     def priorities(self) -> str:
-        """The end of the notes of both sides (SCH-652)."""
+        """The end of the notes of both events (SCH-652)."""
         return (
             f"; preemptor effective priority: {self.preemptor.priorities}"
             f"; preemptee effective priority: {self.victim.priorities}"
@@ -68,11 +68,11 @@ class PreemptionRecord:
 
 
 def preempt(victim: Workload, preemption: PreemptionRecord, now: datetime) -> WorkloadChange:
-    """Evict the victim; one that is being evicted already is unchanged (SCH-650, SCH-651)."""
+    """Evict the victim; an evicted one is unchanged (SCH-650, SCH-651)."""
     change = evict(victim, EvictionCause(reasons.PREEMPTED, preemption.message), now)
     if change.workload is victim:
         return change
-    # The one condition without an observed generation (API-7).
+    # The only condition without an observed generation (API-7).
     condition = new_condition(PREEMPTED, condition_true(preemption.reason, preemption.message), None, now)
     preempted = with_condition(change.workload, condition)
     event = normal("Preempted", preemption.message + preemption.priorities)

@@ -18,7 +18,7 @@ from kohort.engine.lifecycle.conditions import (
 GateStates = tuple[PreemptionGateState, ...]
 
 CONCURRENT_ADMISSION_GATE = "kueue.x-k8s.io/concurrent-admission"
-"""Keeps variants of one workload from preempting all at once (SCH-1110)."""
+"""Keeps variants of one workload from preempting at the same time (SCH-1110)."""
 
 BLOCKED_MESSAGE = "Workload requires preemption, but it's gated"
 
@@ -49,7 +49,7 @@ def gate_opened_at(workload: Workload, name: str) -> datetime | None:
 
 
 def open_gate(workload: Workload, name: str, now: datetime) -> Workload:
-    """Let the Workload preempt as far as this gate is concerned (SCH-1115, SCH-1120)."""
+    """Open a gate (SCH-1115, SCH-1120)."""
     if gate_opened_at(workload, name) is not None:
         return workload
     opened = PreemptionGateState(name=name, position="Open", last_transition_time=whole_second(now))

@@ -1,14 +1,14 @@
-"""The words of a Workload's conditions, and their older forms.
+"""Condition types and reasons of Workloads, and their legacy forms.
 
-With gate UnadmittedWorkloadsObservability off, several fine reasons share one old word, and not the same one for the
-scheduler and for the controller (API-83).
+Without the gate UnadmittedWorkloadsObservability, several reasons share one legacy reason, which differs between
+scheduler and controller (API-83).
 """
 
 from typing import Final
 
 from kohort.api.gates import FeatureGates, Gate
 
-# QuotaReserved, and what withdraws others with it
+# QuotaReserved, and reasons of other conditions that it resets
 QUOTA_RESERVED: Final = "QuotaReserved"
 PENDING_EVALUATION: Final = "PendingEvaluation"
 WAITING_FOR_QUOTA: Final = "WaitingForQuota"
@@ -23,7 +23,7 @@ ADMISSION_GATED: Final = "AdmissionGated"
 ON_HOLD: Final = "OnHold"
 DEACTIVATED: Final = "Deactivated"
 
-# their older forms
+# their legacy forms
 PENDING: Final = "Pending"
 INADMISSIBLE: Final = "Inadmissible"
 WAITING: Final = "Waiting"
@@ -79,7 +79,7 @@ SET_BY_SCHEDULER: Final = frozenset(
         PENDING_EVALUATION,
     }
 )
-"""What the controller leaves standing between two evaluations (SCH-363)."""
+"""Reasons of the scheduler that the controller keeps between two evaluations (SCH-363)."""
 
 _CONTROLLERS_OLD_WORDS = {PENDING_EVALUATION: PENDING, MISCONFIGURED: INADMISSIBLE, SUSPENDED: INADMISSIBLE}
 
@@ -90,12 +90,12 @@ def has_detailed_reasons(gates: FeatureGates) -> bool:
 
 
 def scheduler_reason(reason: str, gates: FeatureGates) -> str:
-    """The word that the scheduler writes for a reason (SCH-360, SCH-1035)."""
+    """The reason as the scheduler writes it (SCH-360, SCH-1035)."""
     if has_detailed_reasons(gates):
         return reason
     return WAITING if reason == WAITING_FOR_PODS_READY else PENDING
 
 
 def controller_reason(reason: str, gates: FeatureGates) -> str:
-    """The word that the controller and the job side write for a reason (API-83)."""
+    """The reason as the controller and job reconcilers write it (API-83)."""
     return reason if has_detailed_reasons(gates) else _CONTROLLERS_OLD_WORDS.get(reason, reason)

@@ -1,6 +1,6 @@
-"""Everything that reconciling a Workload depends on besides the object: queues, settings, and findings of others.
+"""Everything that reconciling a Workload depends on besides the object: queues, settings, and results of other checks.
 
-The caller gathers it; the functions of this package read nothing else.
+The caller provides it; the functions of this package read nothing else.
 """
 
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from kohort.engine.lifecycle.conditions import ACTIVE
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueContext:
-    """The LocalQueue that the Workload names."""
+    """The LocalQueue that the Workload references."""
 
     cluster_queue: str
-    """Name of the ClusterQueue behind it, which need not exist."""
+    """Name of its ClusterQueue, which need not exist."""
     stop_policy: StopPolicy = "None"
     is_terminating: bool = False
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it admits nothing more."""
+        """Whether its stop policy prevents admissions."""
         return self.stop_policy != "None"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueueContext:
-    """The ClusterQueue that holds the Workload's reservation, or the one behind its LocalQueue."""
+    """The ClusterQueue that holds the Workload's reservation, or that of its LocalQueue."""
 
     stop_policy: StopPolicy = "None"
     is_terminating: bool = False
@@ -45,17 +45,17 @@ class ClusterQueueContext:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its stop policy lets it admit nothing more."""
+        """Whether its stop policy prevents admissions."""
         return self.stop_policy != "None"
 
     @property
     def admits(self) -> bool:
-        """Whether it takes new Workloads, also where its condition lags behind its spec."""
+        """Whether it accepts new Workloads, also if its condition is older than its spec."""
         return self.is_active and not self.is_stopped and not self.is_terminating
 
 
 def local_queue_facts(queue: LocalQueue) -> LocalQueueContext:
-    """What matters of a LocalQueue."""
+    """The context of a LocalQueue."""
     return LocalQueueContext(
         cluster_queue=queue.spec.cluster_queue or "",
         stop_policy=queue.spec.stop_policy,
@@ -64,7 +64,7 @@ def local_queue_facts(queue: LocalQueue) -> LocalQueueContext:
 
 
 def cluster_queue_facts(queue: ClusterQueue) -> ClusterQueueContext:
-    """What matters of a ClusterQueue."""
+    """The context of a ClusterQueue."""
     strategy = queue.spec.admission_checks_strategy
     return ClusterQueueContext(
         stop_policy=queue.spec.stop_policy,
@@ -77,29 +77,29 @@ def cluster_queue_facts(queue: ClusterQueue) -> ClusterQueueContext:
 
 @dataclass(frozen=True, slots=True)
 class ReadinessPolicy:
-    """How long pods may take to get ready, and how a Workload returns that was too slow (SCH-1030)."""
+    """Timeouts for ready pods, and the requeuing strategy after one (SCH-1030)."""
 
     timeout: timedelta
     recovery_timeout: timedelta
-    """Zero means without limit."""
+    """Zero means no limit."""
     backoff_base_seconds: int
     backoff_max_seconds: int
     backoff_limit_count: int | None
-    """How often a Workload may return; None means without end."""
+    """How often a Workload may be requeued; None means no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class LifecyclePolicies:
-    """Settings of the Configuration that matter here."""
+    """Settings of the Configuration on which the lifecycle depends."""
 
     readiness: ReadinessPolicy | None = None
-    """None where workloads need not get ready in time."""
+    """None without waitForPodsReady."""
     keep_finished: timedelta | None = None
-    """How long a finished Workload is kept; None means without limit."""
+    """How long a finished Workload is kept; None means no limit."""
 
 
 def policies_of(configuration: Configuration, gates: FeatureGates) -> LifecyclePolicies:
-    """The settings in the form in which they are used."""
+    """Read a validated Configuration."""
     retention = configuration.object_retention_policies.workloads
     return LifecyclePolicies(
         readiness=_readiness_policy(configuration, gates),
@@ -130,16 +130,16 @@ class ReconcileContext:
     """Everything that reconciling a Workload depends on besides the Workload and the time."""
 
     local_queue: LocalQueueContext | None = None
-    """None where the LocalQueue does not exist."""
+    """None if the LocalQueue does not exist."""
     cluster_queue: ClusterQueueContext | None = None
-    """None where the ClusterQueue does not exist."""
+    """None if the ClusterQueue does not exist."""
     namespace_problem: str = ""
-    """Why the Workload does not belong into its ClusterQueue or breaks limits, in the words of SCH-124."""
+    """Why the Workload may not be in its ClusterQueue or violates limits, as text (SCH-124)."""
     claims_problem: str = ""
     """Why its resource claims can't be counted (API-124)."""
     bypass_reason: str = ""
-    """Reason recorded for an equivalent Workload that lately did not fit (SCH-251)."""
+    """Reason recorded for an equivalent Workload that did not fit (SCH-251)."""
     policies: LifecyclePolicies = LifecyclePolicies()
     gates: FeatureGates = DEFAULT_GATES
     jitter: float = 0.0
-    """A number drawn from [0, 1) that spreads returns (SCH-1034)."""
+    """A random number in [0, 1) for the jitter of requeues (SCH-1034)."""

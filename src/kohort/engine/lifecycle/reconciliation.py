@@ -1,7 +1,7 @@
-"""All steps of a Workload's life in the order of the specification (API-120 to API-133), until none is left to do.
+"""All steps of a Workload's lifecycle in the order of the specification (API-120 to API-133), repeated until stable.
 
-Level-triggered: the outcome depends on what is, not on what happened. Every prefix of the writes is a state from which
-the next call finds its way, so a crash between any two of them loses nothing.
+Level-triggered: the result depends on the state, not on events. The next call continues after any prefix of the
+writes, so a crash between two of them loses nothing.
 """
 
 from collections.abc import Callable
@@ -26,25 +26,25 @@ from kohort.engine.lifecycle.writes import WorkloadWrite, WorkloadWrites, WriteT
 from kohort.engine.record_builders import is_parent
 
 MAX_PASSES = 8
-"""Three suffice for the longest way there is; the rest is a bound."""
+"""Three passes suffice for the longest sequence; the rest is a bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileResult:
-    """What reconciling came to: writes in the order in which they must be made, and when to look again."""
+    """The result of a reconcile: writes in their order, and the time of the next reconcile."""
 
     workload: Workload
-    """The Workload after all writes; the same object where there are none."""
+    """The Workload after all writes; the same object without any."""
     writes: tuple[WorkloadWrite, ...] = ()
     wake_at: datetime | None = None
-    """When something falls due that nothing else will announce."""
+    """Time of the next reconcile without an event."""
 
 
 _Step = Callable[[Workload, ReconcileContext, datetime], WorkloadChange]
 
 
 def _follow_checks(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
-    """API-129; the checks of a queue that is not there can't be known, and stay. Variants are checked, not parents."""
+    """API-129; without the queue, checks are unchanged. Variants have checks, parents have none."""
     queue = facts.cluster_queue
     if queue is None or is_parent(workload):
         return WorkloadChange(workload)
@@ -67,7 +67,7 @@ STEPS: tuple[_Step, ...] = (
     lambda workload, facts, now: evict_on_timeout(workload, facts.policies.readiness, facts.jitter, now),  # API-132
     lambda workload, _, now: limit_execution(workload, now),  # API-133
 )
-"""What is done for a Workload that has not finished, in order."""
+"""The steps for a Workload that is not finished, in order."""
 
 
 def reconcile(workload: Workload, facts: ReconcileContext, now: datetime) -> ReconcileResult:

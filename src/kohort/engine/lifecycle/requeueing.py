@@ -28,13 +28,13 @@ BACKOFF_REASONS = frozenset({reasons.PODS_READY_TIMEOUT, reasons.ADMISSION_CHECK
 
 
 def return_moment(workload: Workload) -> datetime | None:
-    """Before when the Workload may not be admitted again, if there is such a moment."""
+    """The end of the Workload's backoff, if it has one."""
     state = workload.status.requeue_state
     return state.requeue_at if state else None
 
 
 def delay_return(workload: Workload, until: datetime) -> Workload:
-    """Let the Workload return no earlier than then; a later moment that is set already stays (SCH-910, SCH-1033)."""
+    """Set the end of the backoff; a later one is kept (SCH-910, SCH-1033)."""
     state = workload.status.requeue_state or RequeueState()
     until = whole_second(until)
     if state.requeue_at is not None and state.requeue_at >= until:
@@ -43,7 +43,7 @@ def delay_return(workload: Workload, until: datetime) -> Workload:
 
 
 def end_backoff(workload: Workload, now: datetime) -> Workload:
-    """Clear `requeueAt` once it has passed, for Workloads that wait or have to leave for a while (API-125)."""
+    """Clear an elapsed `requeueAt` of Workloads that are pending or evicted (API-125)."""
     state = workload.status.requeue_state
     if state is None or state.requeue_at is None or state.requeue_at > now:
         return workload
@@ -59,7 +59,7 @@ def _is_kept_out_by_backoff(workload: Workload) -> bool:
 
 
 def requeue_when_allowed(workload: Workload, facts: ReconcileContext, now: datetime) -> Workload:
-    """Let a Workload back into the queue when what kept it out is over (SCH-1005)."""
+    """Requeue a Workload when the cause of its eviction no longer applies (SCH-1005)."""
     kept_out = condition(workload, REQUEUED)
     if kept_out is None or kept_out.status != "False" or not workload.spec.active:
         return workload
@@ -82,7 +82,7 @@ def _ending(workload: Workload, reason: str, facts: ReconcileContext) -> Conditi
 
 
 def hold_uncountable(workload: Workload, facts: ReconcileContext, now: datetime) -> Workload:
-    """Keep a waiting Workload out of the queue whose resource claims can't be counted (API-124)."""
+    """Keep a pending Workload out of the queue while its resource claims can't be counted (API-124)."""
     if not facts.claims_problem or is_reserved(workload) or not workload.spec.active:
         return workload
     return with_condition_set(workload, REQUEUED, condition_false(reasons.INADMISSIBLE, facts.claims_problem), now)

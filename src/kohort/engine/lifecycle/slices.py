@@ -1,7 +1,7 @@
-"""Slices of an elastic job: which stay, how others end, what a replacement takes over (SCH-1101 to SCH-1105).
+"""Slices of an elastic job: which are kept or finished, and what a replacement takes over (SCH-1101 to SCH-1105).
 
-A job has at most one slice with quota and one that waits to replace it. Everything else is left over from a race or a
-crash, which is the reason of its end.
+A job has at most one slice with quota and one pending replacement. Others result from a race or a crash and are
+finished.
 """
 
 from collections.abc import Iterable
@@ -23,23 +23,23 @@ OUT_OF_SYNC = "The workload slice is out of sync with its parent job"
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices of a job after those were ended that have no place any more."""
+    """The slices of a job after obsolete ones were finished."""
 
     current: Workload | None = None
-    """The slice to compare the job with: the one that waits, else the one that runs; None where a new one is due."""
+    """The slice to compare the job with: the pending one, else the running one; None if a new one is needed."""
     running: Workload | None = None
     """The slice that holds the quota."""
     ended: tuple[Workload, ...] = ()
-    """Slices that are Finished by this, to be written."""
+    """Slices that were finished, to be written."""
 
 
 def name_of(workload: Workload) -> str:
-    """The name by which a replacement calls the slice that it replaces."""
+    """The name by which a replacement references the slice that it replaces."""
     return f"{workload.metadata.namespace}/{workload.metadata.name}"
 
 
 def settle_slices(workloads: Iterable[Workload], now: datetime) -> Slices:
-    """Keep the slice with quota and its replacement; end evicted ones and all others (SCH-1102, JOB-81)."""
+    """Keep the slice with quota and its replacement; finish evicted ones and all others (SCH-1102, JOB-81)."""
     slices = sorted((each for each in workloads if not is_finished(each)), key=_age)
     living = [each for each in slices if not is_evicted(each)]
     successors = _successors(living)
@@ -57,7 +57,7 @@ def _age(workload: Workload) -> tuple[datetime, str]:
 
 
 def _successors(living: Iterable[Workload]) -> dict[str, Workload]:
-    """By the name of the replaced slice; of several that a race made, one with quota, else the oldest."""
+    """Replacements by the name of the replaced slice; of several after a race, one with quota, else the oldest."""
     found: dict[str, Workload] = {}
     for each in living:
         replaced = each.metadata.annotations.get(SLICE_REPLACEMENT_ANNOTATION)
@@ -67,7 +67,7 @@ def _successors(living: Iterable[Workload]) -> dict[str, Workload]:
 
 
 def _running(living: list[Workload], successors: dict[str, Workload]) -> Workload | None:
-    """The newest slice with quota whose replacement, if there is one, still waits."""
+    """The newest slice with quota whose replacement, if there is one, is pending."""
     for each in reversed(living):
         successor = successors.get(name_of(each))
         if is_reserved(each) and not (successor and is_reserved(successor)):
@@ -89,7 +89,7 @@ def take_over(successor: Workload, replaced: Workload) -> Workload:
 
 
 def end_replaced(replaced: Workload, successor: Workload, now: datetime) -> WorkloadChange:
-    """End the slice whose quota went over, once the admission of its successor is written (SCH-1104)."""
+    """Finish the slice whose quota was taken over, once the admission of its successor is written (SCH-1104)."""
     uid, job_uid = successor.metadata.uid, successor.metadata.labels.get(JOB_UID_LABEL, "")
     message = f"Replaced to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to workload slice aggregation"
     ended = finish(replaced, reasons.WORKLOAD_SLICE_REPLACED, message, now)

@@ -17,14 +17,14 @@ StopPolicies = LocalQueueContext | ClusterQueueContext
 
 
 def cluster_queue_name(workload: Workload, facts: ReconcileContext) -> str:
-    """The ClusterQueue that holds the reservation, else the one behind the LocalQueue."""
+    """The ClusterQueue that holds the reservation, else that of the LocalQueue."""
     if workload.status.admission is not None:
         return workload.status.admission.cluster_queue
     return facts.local_queue.cluster_queue if facts.local_queue else ""
 
 
 def apply_stop_policies(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
-    """Evict what runs in a draining queue; take the reservation of what waits in a stopped one (SCH-1050)."""
+    """Evict admitted Workloads of a draining queue; release the reservations of others in a stopped one (SCH-1050)."""
     if not is_reserved(workload) or is_leaving(workload):
         return WorkloadChange(workload)
     if is_admitted(workload):

@@ -58,12 +58,12 @@ class MigrationRules:
     flavors: tuple[str, ...]
     """The best first (SCH-1111)."""
     retains_first: bool = False
-    """Whether a workload stays where it was admitted first."""
+    """Whether a workload keeps the flavor in which it was admitted first."""
     last_acceptable: str = ""
-    """The worst flavor to move to; empty where any will do."""
+    """The worst flavor to migrate to; empty for any."""
 
     def rank(self, flavors: Iterable[str]) -> int:
-        """Place of the best of these flavors; behind all others when it is none of the queue's."""
+        """Index of the best of these flavors; after all others if the queue has none of them."""
         places = (self.flavors.index(flavor) for flavor in flavors if flavor in self.flavors)
         return min(places, default=len(self.flavors))
 
@@ -80,7 +80,7 @@ def migration_rules(queue: ClusterQueue) -> MigrationRules:
 
 @dataclass(frozen=True, slots=True)
 class FamilyOutcome:
-    """What settling a family came to."""
+    """The result of reconciling a parent with its variants."""
 
     parent: Workload
     variants: tuple[Workload, ...]
@@ -102,7 +102,7 @@ def settle_family(
 
 
 class _Family:
-    """A parent and its variants on their way to agreement."""
+    """A parent and its variants while they are reconciled."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class _Family:
         self.variants = [WorkloadWrites(each) for each in sorted(variants, key=self._rank)]
 
     def settle(self) -> datetime | None:
-        """All steps; when to come back."""
+        """All steps; returns the time of the next reconcile."""
         if is_finished(self.parent.workload):
             self._end()
             return None
@@ -144,7 +144,7 @@ class _Family:
         return next((each for each in self.variants if _shares_admission(parent, each.workload)), None)
 
     def _end(self) -> None:
-        """The job is done: so is everything that competed for it."""
+        """Finish all variants of a finished job."""
         end = condition(self.parent.workload, FINISHED)
         for each in self.variants:
             if end is not None:
@@ -153,7 +153,7 @@ class _Family:
     # Eviction
 
     def _spread_eviction(self) -> None:
-        """The parent goes with the variant that it runs by, and that variant with the parent (SCH-1114)."""
+        """Evict the parent with the variant whose quota it uses, and that variant with the parent (SCH-1114)."""
         parent, runs_by = self.parent.workload, self._runs_by()
         if runs_by is None:
             return
@@ -164,7 +164,7 @@ class _Family:
         self._delay_returns()
 
     def _delay_returns(self) -> None:
-        """Variants of a parent with a backoff wait together, in every flavor (SCH-1033)."""
+        """Give all variants the backoff of their parent (SCH-1033)."""
         until = return_moment(self.parent.workload)
         if until is None or until <= self.now or not is_evicted(self.parent.workload):
             return
@@ -172,18 +172,18 @@ class _Family:
             each.take(WorkloadChange(delay_return(each.workload, until)))
 
     def _is_stopping(self) -> bool:
-        """Whether the job still has to stop: until then its quota is in use."""
+        """Whether the job has not stopped yet: until then its quota is in use."""
         return is_reserved(self.parent.workload) and is_evicted(self.parent.workload)
 
     def _release_evicted(self) -> None:
-        """Variants have no job of their own: an evicted one releases its quota as soon as the parent has."""
+        """Release the quota of evicted variants, which have no job of their own, as soon as the parent has."""
         for each in self.variants:
             each.take(WorkloadChange(release(each.workload, self.gates, self.now)))
 
     # Competing
 
     def _switch(self) -> None:
-        """Turn variants off that can't improve anything, and on that can (SCH-1112, SCH-1114)."""
+        """Deactivate variants that can't improve the flavor, and activate those that can (SCH-1112, SCH-1114)."""
         admitted = self._admitted()
         for each in self.variants:
             off = self._why_off(each, admitted)
@@ -195,7 +195,7 @@ class _Family:
             each.take(WorkloadChange(change, (normal(f"{word}Variant", note),)))
 
     def _why_off(self, variant: WorkloadWrites, admitted: WorkloadWrites | None) -> str:
-        """Why a variant should not compete; empty where it should."""
+        """Why a variant should not compete; empty if it should."""
         if not self.parent.workload.spec.active:
             return f"Parent Workload {_quoted(self.parent)} not active"
         if admitted is None or variant is admitted:
@@ -219,9 +219,9 @@ class _Family:
     # Admission
 
     def _share_admission(self) -> None:
-        """The job may run by what a variant got, and not without one (SCH-1112)."""
+        """Copy the admission of a variant to the parent, or remove it without one (SCH-1112)."""
         parent = self.parent.workload
-        # A job that runs stays where it is until it has stopped, even if another variant was admitted meanwhile.
+        # A running job keeps its flavor until it has stopped, even if another variant was admitted meanwhile.
         by = self._runs_by() if is_admitted(parent) else self._admitted()
         if by is None:
             if is_admitted(parent):
@@ -231,7 +231,7 @@ class _Family:
             self.parent.take(self._with_admission(by.workload))
         ready = condition(parent, PODS_READY)
         if ready is not None:
-            # Others may wait for the pods of a holder of quota (SCH-1035), and the job reports only to its parent.
+            # Admissions may wait until the pods of a holder are ready (SCH-1035), and jobs report only to the parent.
             each = replace(ready, observed_generation=by.workload.metadata.generation)
             by.take(WorkloadChange(with_condition(by.workload, each)))
 
@@ -249,7 +249,7 @@ class _Family:
     # Preempting
 
     def _open_gate(self) -> datetime | None:
-        """Let one more variant preempt, if it needs to and the last one has had its time (SCH-1115)."""
+        """Open the gate of one more variant, if it needs to preempt and the last one had its time (SCH-1115)."""
         waiting = [each for each in self.variants if _is_pending(each.workload)]
         candidate = _next_to_preempt(waiting)
         if candidate is None:
@@ -265,7 +265,7 @@ class _Family:
 
 
 def _next_to_preempt(waiting: Iterable[WorkloadWrites]) -> WorkloadWrites | None:
-    """The best variant that only a gate blocks; None while a better one was not evaluated yet."""
+    """The best variant that only a gate blocks; None while a better one is not evaluated yet."""
     for each in waiting:
         if gate_opened_at(each.workload, CONCURRENT_ADMISSION_GATE) is not None:
             continue
@@ -283,7 +283,7 @@ def _is_pending(workload: Workload) -> bool:
 
 
 def _shares_admission(parent: Workload, variant: Workload) -> bool:
-    """Whether the parent runs by what this variant holds."""
+    """Whether the parent uses the quota of this variant."""
     if not is_reserved(variant) or variant.status.admission is None or parent.status.admission is None:
         return False
     return _flavors(parent.status.admission) == _flavors(variant.status.admission)

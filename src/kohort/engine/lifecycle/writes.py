@@ -8,7 +8,7 @@ from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent
 
 
 class WriteTarget(Enum):
-    """What a write goes to: the API keeps the status of an object apart from the rest (API-4)."""
+    """The target of a write: the API separates the status of an object from the rest (API-4)."""
 
     OBJECT = "object"
     STATUS = "status"
@@ -26,13 +26,13 @@ class WorkloadWrite:
 
 @dataclass(slots=True)
 class WorkloadWrites:
-    """A Workload on its way through some steps, and the writes that the way takes."""
+    """A Workload during some steps, and the writes that result."""
 
     workload: Workload
     writes: list[WorkloadWrite] = field(default_factory=list)
 
     def take(self, change: WorkloadChange) -> None:
-        """Add a change; changes of the same part that follow each other are one write."""
+        """Add a change; consecutive changes of the same part are one write."""
         before, self.workload = self.workload, change.workload
         if change.workload is before:
             return

@@ -1,6 +1,6 @@
 """Pending workloads in order, in heaps from which entries can be removed at any position.
 
-A removed entry leaves its item behind, which is skipped when it comes up and dropped once such items prevail.
+The item of a removed entry remains and is skipped when it is popped; a heap with mostly such items is rebuilt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ Item = tuple[int, datetime, CreationOrder, int, "PendingEntry"]
 _Rank = tuple[int, datetime, CreationOrder]
 
 MAX_STALE: Final = 32
-"""Stale items that are not worth a cleanup."""
+"""Number of stale items below which a heap is not rebuilt."""
 MANY: Final = 8
-"""One new item in so many makes ordering all anew cheaper than putting each in its place."""
+"""Ratio of new items from which rebuilding a heap is cheaper than single insertions."""
 DAWN: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -36,7 +36,7 @@ class PendingEntry:
         self.workload = workload
         self.heap: PendingHeap | None = None
         self.group: EquivalenceGroup | None = None
-        """Its group, kept in flight because it mostly comes back to it."""
+        """Its group, kept in flight because it usually returns to it."""
         self.item: Item | None = None
         """The valid item; older ones in any heap are stale."""
         self.evaluated: int | None = None
@@ -66,7 +66,7 @@ class PendingHeap:
         self.size += 1
 
     def remove(self, entry: PendingEntry) -> None:
-        """Remove an entry; its item stays until it comes up or such items prevail."""
+        """Remove an entry; its item becomes stale."""
         entry.item = entry.heap = None
         self.size -= 1
         if len(self.items) > 2 * self.size + MAX_STALE:
@@ -74,14 +74,14 @@ class PendingHeap:
             heapify(self.items)
 
     def head(self) -> Item | None:
-        """The first item that counts."""
+        """The first valid item."""
         items = self.items
         while items and items[0][4].item is not items[0]:
             heappop(items)
         return items[0] if items else None
 
     def absorb(self, other: "PendingHeap") -> None:
-        """Take over all entries of a heap that should be the smaller one."""
+        """Add all entries of another heap, which should be the smaller one."""
         for item in other.items:
             if item[4].item is item:
                 self.add(item)
@@ -89,7 +89,7 @@ class PendingHeap:
 
 
 class EquivalenceGroup:
-    """Equal workloads of one LocalQueue: which of them are active and which are inadmissible."""
+    """Equivalent workloads of one LocalQueue: which of them are active and which are inadmissible."""
 
     __slots__ = ("active", "inadmissible", "kind", "local_queue")
 
@@ -122,10 +122,10 @@ class EquivalenceGroup:
 
 
 class HeadHeap:
-    """The heads of active heaps, among which the next workload is found.
+    """The heads of active heaps, from which the next workload is selected.
 
-    The head of every active heap is offered whenever it changes; what is no longer active is skipped. So the first
-    item here that is active comes before all others, whether or not it is still the head of its heap.
+    The head of an active heap is added whenever it changes; items that are no longer active are skipped. So the first
+    active item comes before all others, whether or not it is still the head of its heap.
     """
 
     __slots__ = ("items", "limit")

@@ -17,7 +17,7 @@ Inner = TypeVar("Inner")
 UsageOf = Callable[[ObjectKey], float]
 """Past usage of a LocalQueue (SCH-804)."""
 ALL_LOCAL_QUEUES: Final = ObjectKey("", "")
-"""The lane of all workloads if past usage does not count."""
+"""The key of all workloads if past usage does not count."""
 
 
 class PendingHeaps:
@@ -33,11 +33,11 @@ class PendingHeaps:
         self.backing_off = PendingHeap()
         """Workloads with a backoff."""
         self._head_heaps: dict[ObjectKey, HeadHeap] = {}
-        """One per LocalQueue where their usage counts; else just one."""
+        """One per LocalQueue if past usage counts; otherwise only one."""
         self._numbers = 0
 
     def order_by(self, usage_of: UsageOf | None) -> None:
-        """Order by the usage of LocalQueues from now on, or no longer (SCH-809)."""
+        """Set whether past usage of LocalQueues counts (SCH-809)."""
         self._usage_of = usage_of
         self._head_heaps.clear()
         self._offer_heads(group for equal in self._groups.values() for group in equal.values())
@@ -65,7 +65,7 @@ class PendingHeaps:
         self.backing_off.add((0, until, entry.workload.creation_order, self._next_number(), entry))
 
     def is_in_place(self, entry: PendingEntry) -> bool:
-        """Whether a workload's position is current, be it active or inadmissible."""
+        """Whether the position of an active or inadmissible workload is current."""
         item, group, workload = entry.item, entry.group, entry.workload
         return (
             item is not None
@@ -147,7 +147,7 @@ class PendingHeaps:
     # Order
 
     def first(self, sticky: PendingEntry | None) -> PendingEntry | None:
-        """The head (SCH-212): least usage of the LocalQueue, then the sticky one, then by rank."""
+        """The head (SCH-212): least past usage of the LocalQueue, then the preemptor, then by rank."""
         best = self._first_of_lanes()
         if best is None:
             return None
@@ -224,7 +224,7 @@ class PendingHeaps:
 
 
 def _remove(nested: dict[Outer, dict[Inner, Any]], outer: Outer, inner: Inner) -> None:
-    """Take a member out of a dict of dicts, along with a dict that this leaves empty."""
+    """Remove a member from a dict of dicts, and an inner dict that becomes empty."""
     members = nested.get(outer)
     if members is not None:
         members.pop(inner, None)

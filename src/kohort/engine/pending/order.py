@@ -1,7 +1,6 @@
 """The order of the pending workloads of a ClusterQueue and its LocalQueues (SCH-212, SCH-213).
 
-Scheduling does not need it, so changes are only recorded, and sorted in at the next read, or when so many are recorded
-that a read would be slow.
+Scheduling does not need it: changes are recorded, and applied at the next read or when many are recorded.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from kohort.engine.records import WorkloadInfo
 
 NO_CANDIDATES = Ranking()
 MOST_NOTED: Final = 256
-"""How many may be noted before they are put in their places."""
+"""Number of recorded changes from which they are applied."""
 
 
 class QueuePosition(NamedTuple):
@@ -33,7 +32,7 @@ class PendingOrder:
         self._all = Ranking()
         self._locals: dict[ObjectKey, Ranking] = {}
         self._known: dict[ObjectKey, tuple[RankKey, ObjectKey]] = {}
-        """Standing and LocalQueue with which each workload was put in its place."""
+        """Sort key and LocalQueue under which each workload is listed."""
         self._changed: dict[ObjectKey, WorkloadInfo | None] = {}
         """Workloads that were added, changed or removed since the last read."""
 
@@ -44,7 +43,7 @@ class PendingOrder:
             self._catch_up()
 
     def forget(self, key: ObjectKey) -> None:
-        """The workload is gone."""
+        """Remove a workload."""
         if key in self._known:
             self._changed[key] = None
             if len(self._changed) > MOST_NOTED:
@@ -86,7 +85,7 @@ class PendingOrder:
             del self._locals[local_queue]
 
     def position_of(self, workload: WorkloadInfo, sticky: ObjectKey | None, usage_of: UsageOf | None) -> QueuePosition:
-        """How many come before the workload, or would if it came now."""
+        """How many come before the workload, or would if it were added now."""
         self._catch_up()
         sort_key, local_queue = self._known.get(workload.key, (rank_key(workload), workload.local_queue))
         before, peers = self._split(local_queue, usage_of)

@@ -37,7 +37,7 @@ class PendingCounts(NamedTuple):
 
 
 class PendingPreemptor(NamedTuple):
-    """The workload that waits for its victims to leave, as it was when it was evaluated (SCH-240)."""
+    """The workload that waits until its victims have stopped, at the evaluated generation (SCH-240)."""
 
     key: ObjectKey
     generation: int
@@ -58,7 +58,7 @@ class PendingQueue:
         self._in_flight: PendingEntry | None = None
         self._preemptor: PendingPreemptor | None = None
         self._failed: dict[str, str] = {}
-        """Equivalence to the QuotaReserved reason with which one of that kind failed (SCH-251)."""
+        """Equivalence hash to the QuotaReserved reason with which such a workload failed (SCH-251)."""
         self._reactivated_at = -1
         """Value of `pops` at the last reactivation."""
         self._active_with_backoff: dict[ObjectKey, PendingEntry] = {}
@@ -66,13 +66,13 @@ class PendingQueue:
         self._order = PendingOrder()
 
     def order_by(self, usage_of: UsageOf | None) -> None:
-        """Order by past usage of LocalQueues, or no longer (SCH-212a, SCH-809)."""
+        """Set whether past usage of LocalQueues counts (SCH-212a, SCH-809)."""
         if usage_of == self._usage_of:
             return
         self._usage_of = usage_of
         self._heaps.order_by(usage_of)
 
-    # Entering and leaving
+    # Adding and removing
 
     def push(self, workload: WorkloadInfo, now: datetime) -> None:
         """Add a new workload, or one with a relevant change (SCH-222)."""
@@ -177,7 +177,7 @@ class PendingQueue:
     # Popping
 
     def pop(self, now: datetime) -> WorkloadInfo | None:
-        """Pop the head, which is in flight then (SCH-230, SCH-231); None while another one is in flight (SCH-203)."""
+        """Pop the head, which becomes in flight (SCH-230, SCH-231); None while another one is in flight (SCH-203)."""
         if self._in_flight is not None:
             return None
         self.pops += 1
@@ -194,7 +194,7 @@ class PendingQueue:
         return entry.workload
 
     def is_preemptor(self, workload: WorkloadInfo) -> bool:
-        """Whether the workload, at its generation, is the preemptor that waits for its victims (SCH-241)."""
+        """Whether the workload, at this generation, is the preemptor that waits for its victims (SCH-241)."""
         return self._preemptor == (workload.key, workload.generation)
 
     def _sticky(self) -> PendingEntry | None:

@@ -1,6 +1,6 @@
-"""The order of pending workloads, kept while they come and go, so that a position is found without sorting.
+"""The order of pending workloads, maintained incrementally, so that a position is found without sorting.
 
-Sorted lists of bounded length: putting one in costs a short list, and counting those before it one look per list.
+Sorted lists of bounded length: an insertion changes one list, and a position is found by one step per list.
 """
 
 from bisect import bisect_left, insort
@@ -13,23 +13,23 @@ from kohort.engine.pending.heap import DAWN
 from kohort.engine.records import CreationOrder, WorkloadInfo
 
 RankKey = tuple[int, CreationOrder, ObjectKey]
-"""What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and UIDs."""
+"""The sort key (SCH-212 c to e): priority and time as one number, which is fast to compare, and UIDs."""
 
 MICROSECOND: Final = timedelta(microseconds=1)
 ALL_TIME: Final = 2**60
-"""More microseconds than any two dates lie apart."""
+"""More microseconds than between any two timestamps."""
 MAX_LENGTH: Final = 1024
-"""Length at which a list is cut in two."""
+"""Length at which a list is split."""
 
 
 def rank_key(workload: WorkloadInfo) -> RankKey:
-    """Where the workload belongs."""
+    """The sort key of a workload."""
     waited_since = ((workload.queued_at or DAWN) - DAWN) // MICROSECOND
     return waited_since - workload.priority * ALL_TIME, workload.creation_order, workload.key
 
 
 class Ranking:
-    """Standings in order."""
+    """Sort keys in order."""
 
     __slots__ = ("_lasts", "_lists", "_size")
 
@@ -47,7 +47,7 @@ class Ranking:
             yield from each
 
     def add(self, sort_key: RankKey) -> None:
-        """Put one in its place."""
+        """Insert a key."""
         self._size += 1
         if not self._lists:
             self._lists.append([sort_key])
@@ -63,7 +63,7 @@ class Ranking:
         self._lasts[number] = self._lists[number][-1]
 
     def discard(self, sort_key: RankKey) -> None:
-        """Take one out that is there."""
+        """Remove a key that is present."""
         number = bisect_left(self._lasts, sort_key)
         found = self._lists[number]
         del found[bisect_left(found, sort_key)]
@@ -74,7 +74,7 @@ class Ranking:
             del self._lists[number], self._lasts[number]
 
     def before(self, sort_key: RankKey) -> int:
-        """How many come before it, whether it is there or not."""
+        """How many keys come before it, whether it is present or not."""
         number = bisect_left(self._lasts, sort_key)
         if number == len(self._lists):
             return self._size

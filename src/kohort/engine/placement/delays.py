@@ -7,7 +7,7 @@ from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_
 
 
 def is_delayed(queue: ClusterQueue, checks: Mapping[str, AdmissionCheck], flavor: str, *, is_reserved: bool) -> bool:
-    """Whether another cluster, or nodes that are yet to come, decide on places of a flavor (TAS-40)."""
+    """Whether pods of a flavor are placed by a worker cluster, or on nodes still to be provisioned (TAS-40)."""
     strategy = queue.spec.admission_checks_strategy
     for rule in strategy.admission_checks if strategy else ():
         check = checks.get(rule.name)

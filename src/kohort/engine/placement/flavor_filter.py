@@ -20,7 +20,7 @@ class TopologyFilter:
         self._topologies = topologies
 
     def is_placed(self, pod_set: PodSetResources, queue: ClusterQueueInfo) -> bool:
-        """Whether the pods are placed in a topology: by request, or since the queue has nothing else (TAS-35)."""
+        """Whether the pods are placed in a topology: by request, or as all flavors of the queue have one (TAS-35)."""
         return pod_set.topology is not None or self.is_tas_only(queue)
 
     def is_tas_only(self, queue: ClusterQueueInfo) -> bool:

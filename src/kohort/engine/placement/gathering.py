@@ -1,4 +1,4 @@
-"""Gathers the pod sets of an assignment that look for places into groups (TAS-37 to TAS-42)."""
+"""Groups the pod sets of an assignment that request placement (TAS-37 to TAS-42)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ class PodSetGathering:
         is_fixed = workload.object is not None and is_bound_to_pod(workload.object, gates)
         failed = () if is_fixed else status.unhealthy_nodes
         self._failed = tuple([FailedNode(node.name, store.topology.hostname(node.name)) for node in failed])
-        """Nodes that must be replaced; the pod of a workload of a single Pod can't move (TAS-111)."""
+        """Nodes that must be replaced; the pod of a single-Pod workload can't be reassigned (TAS-111)."""
         changes_size = gates.enabled(Gate.ElasticJobsViaWorkloadSlicesWithTAS)
         self._is_elastic = changes_size and workload.object is not None and is_elastic(workload.object, gates)
         self._slice = workload.takes_over_from if changes_size else None
@@ -129,6 +129,6 @@ class PodSetGathering:
 
 
 def _assigned(workload: WorkloadInfo) -> Mapping[str, PodSetAssignment]:
-    """What the pod sets of a holder were assigned."""
+    """The assignments of a holder's pod sets."""
     admission = workload.object.status.admission if workload.object is not None else None
     return {each.name: each for each in admission.pod_set_assignments} if admission is not None else {}

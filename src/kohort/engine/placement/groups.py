@@ -1,4 +1,4 @@
-"""Groups of pod sets that are placed together, and the requests by which they are (TAS-38 to TAS-43)."""
+"""Groups of pod sets that are placed together, and their placement requests (TAS-38 to TAS-43)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -28,20 +28,20 @@ NO_REQUEST = TopologyRequest()
 
 
 class LostPods(msgspec.Struct, frozen=True):
-    """Nodes that failed under pods which have places."""
+    """Failed nodes of placed pods."""
 
     existing: TopologyDomains
     nodes: tuple[FailedNode, ...]
 
 
 class PodsToPlace(msgspec.Struct, frozen=True):
-    """The pods of one pod set that look for places."""
+    """The pods of one pod set to be placed."""
 
     pod_set: PodSetResources
     count: int
     matcher: NodeMatcher
     lost: LostPods | None = None
-    """Given where some of its nodes failed."""
+    """Set if some of its nodes failed."""
 
 
 class GangPlacement(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class GangPlacement(msgspec.Struct, frozen=True):
         return found
 
     def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Find places, and count the pods in `assumed`."""
+        """Place the pods, and count them in `assumed`."""
         found = self._find(assumed, mode)
         if isinstance(found, PlacementFailure):
             return found

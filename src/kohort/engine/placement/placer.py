@@ -1,4 +1,4 @@
-"""Finds places for an assignment whose quota was found, and sets its mode by them (TAS-75 to TAS-79)."""
+"""Places the pods of an assignment with quota, and sets its mode accordingly (TAS-75 to TAS-79)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class TopologyPlacer:
         self.filter = TopologyFilter(store.flavors, store.topology)
 
     def place(self, workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment) -> None:
-        """Find places now, or else whether there are some once others have left (TAS-75, TAS-76)."""
+        """Place the pods now, or else determine whether they could be placed without others (TAS-75, TAS-76)."""
         if not (workload.requests_topology or self.filter.is_tas_only(queue)) or assignment.mode is FitMode.NO_FIT:
             return
         groups = PodSetGathering(self._store, self.filter, workload, queue).groups(assignment)
@@ -48,7 +48,7 @@ class TopologyPlacer:
             _place_without_others(assignment, search)
 
     def reserve(self, assignment: Assignment) -> None:
-        """Keep the places that its victims leave to it from others (TAS-78)."""
+        """Reserve the placement that its victims leave (TAS-78)."""
         if assignment.search is None or not assignment.targets:
             return
         with released([target.workload for target in assignment.targets]):
@@ -58,7 +58,7 @@ class TopologyPlacer:
 
 
 def _former_places(workload: WorkloadInfo, groups: Sequence[PlacementGroup]) -> Mapping[DomainCounter, int]:
-    """What the pods have already: those whose nodes failed, or those of the slice that is replaced (TAS-84)."""
+    """The existing placement: of pods with failed nodes, or of the slice that is replaced (TAS-84)."""
     if workload.takes_over_from is not None:
         return workload.takes_over_from.placed
     former: dict[DomainCounter, int] = {}
@@ -69,7 +69,7 @@ def _former_places(workload: WorkloadInfo, groups: Sequence[PlacementGroup]) -> 
 
 
 def _place_without_others(assignment: Assignment, search: PlacementSearch) -> None:
-    """What would be found if no workload used anything is what the workload keeps from others (TAS-76, TAS-78)."""
+    """Reserve the placement in the topology as if no workload used anything (TAS-76, TAS-78)."""
     found = search.find(CapacityMode.EMPTY)
     if isinstance(found, FailedPlacement):
         _refuse(assignment, found, FitMode.NO_FIT)

@@ -1,4 +1,4 @@
-"""The places of admitted pods: what topology assignments count at which domains (TAS-29, TAS-30)."""
+"""The placement of admitted pods: usage of topology domains by assignments (TAS-29, TAS-30)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ def places_of(
 
 
 def domains_of(assignment: TopologyAssignment) -> TopologyDomains:
-    """The domains of a written assignment; none of one that can't be read, since no pod can follow it."""
+    """The domains of a written assignment; none for an invalid one, which no pod can follow."""
     try:
         domains = tuple(expand(assignment))
     except ConversionError:

@@ -1,4 +1,4 @@
-"""Placement of pods that have places: of failed nodes, and of slices that replace others (TAS-39, TAS-67, TAS-107)."""
+"""Placement of pods beside existing ones: after node failures, and of replacing slices (TAS-39, TAS-67, TAS-107)."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ from kohort.engine.topology import (
 
 
 def previous_placement(request: PlacementRequest, assigned: Mapping[str, PodSetAssignment]) -> GroupPlacement | None:
-    """Where the pods of the slice are that is replaced; None where it has no assignment for the workers."""
+    """The placement of the replaced slice; None if it has no assignment for the workers."""
     workers, leader = assigned.get(request.pod_set), assigned.get(request.leader)
     if workers is None or workers.topology_assignment is None:
         return None

@@ -1,4 +1,4 @@
-"""The search for places of all pods of a workload that look for some (TAS-41)."""
+"""The placement search for all pods of a workload that request placement (TAS-41)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,11 +36,11 @@ class PlacementGroup(Protocol):
         """What one pod requests, by pod set."""
 
     def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Find places, and count the pods in `assumed`."""
+        """Place the pods, and count them in `assumed`."""
 
 
 class FoundPlaces(msgspec.Struct, frozen=True):
-    """Places of all pods that looked for some."""
+    """The placement of all pods that request one."""
 
     domains: PodSetDomains
     counters: Mapping[DomainCounter, int]
@@ -83,21 +83,21 @@ class FailedPlacement(msgspec.Struct, frozen=True):
 
 
 class PlacementSearch(msgspec.Struct, frozen=True):
-    """Pods of a workload that look for places, by flavor and in the order of their pod sets."""
+    """Pods of a workload to be placed, by flavor and in the order of their pod sets."""
 
     groups: tuple[PlacementGroup, ...]
     replaced: WorkloadInfo | None = None
     """The slice that the workload replaces, whose pods are not counted twice (Q-12)."""
     former: Mapping[DomainCounter, int] = NO_PLACES
-    """The places that the pods have, or those of the slice."""
+    """The existing placement of the pods, or that of the slice."""
 
     def find(self, mode: CapacityMode = CapacityMode.CURRENT) -> FoundPlaces | FailedPlacement:
-        """Places for all pods, or the first group without one (TAS-41)."""
+        """A placement of all pods, or the failure of the first group without one (TAS-41)."""
         with self._without_slice():
             return self._find(mode)
 
     def succeeds(self) -> bool:
-        """Whether there are places for all pods now."""
+        """Whether all pods can be placed now."""
         return isinstance(self.find(), FoundPlaces)
 
     def _find(self, mode: CapacityMode) -> FoundPlaces | FailedPlacement:

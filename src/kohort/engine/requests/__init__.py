@@ -1,6 +1,6 @@
 """From a pod template to quota demand (docs/spec/scheduling.md §1).
 
-Exact until the end: requests are whole billionths up to the last step, which alone rounds to internal units.
+Requests are whole billionths up to the last step, which rounds to internal units.
 """
 
 from kohort.engine.requests.adjustment import adjusted

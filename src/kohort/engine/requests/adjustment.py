@@ -1,6 +1,6 @@
 """A pending pod as it would be created: what RuntimeClass, LimitRanges and limits add to it (SCH-120 to SCH-122).
 
-Only the typed view changes, never the user's template; what nothing is added to is handed back as it is.
+Only the typed view changes, never the user's template; a pod without additions is returned unchanged.
 """
 
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ def _completed_container(container: QuotaContainer, limits: TypeLimits) -> Quota
 
 
 def _completed(resources: ResourceRequirements, defaults: TypeLimits) -> ResourceRequirements:
-    """What is written wins over the LimitRange's default (SCH-121), and both over the limit as request (SCH-122)."""
+    """Explicit requests take precedence over the LimitRange's default (SCH-121), and both over limits (SCH-122)."""
     limits = {**defaults.default_limits, **resources.limits}
     requests = {**limits, **defaults.default_requests, **resources.requests}
     if len(limits) == len(resources.limits) and len(requests) == len(resources.requests):

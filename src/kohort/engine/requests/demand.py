@@ -54,7 +54,7 @@ def demands(
 ) -> tuple[PodSetDemand, ...]:
     """The requests of each pod set while the workload is pending (SCH-110..133).
 
-    `devices` holds what claims on devices came to, per pod set and pod, in internal units (SCH-132).
+    `devices` are the counted device claims per pod set and pod, in internal units (SCH-132).
     Raises an ApiError for a template that can't be read; `resource_problem` has the message for users.
     """
     counts = count_after_reclaim(workload, gates)
@@ -94,12 +94,12 @@ def count_after_reclaim(workload: Workload, gates: FeatureGates) -> dict[str, in
 
 
 def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environment) -> ResourceAmounts:
-    """What one pod of the set counts for while pending, without devices (SCH-110..131)."""
+    """The request of one pod of the set while pending, without devices (SCH-110..131)."""
     return _counted(read_template(pod_set.asking, environment), rules)
 
 
 def one_pod(pod_set: PodSet, environment: Environment) -> ResourceAmounts:
-    """What one pod of the set takes of its node, independent of what counts as quota (TAS-29)."""
+    """The request of one pod of the set to its node, independent of what counts as quota (TAS-29)."""
     return _on_node(read_template(pod_set.asking, environment))
 
 

@@ -1,6 +1,6 @@
 """What a pod template's demand depends on besides the template: LimitRanges of its namespace and RuntimeClasses.
 
-Merged once when one of them changes, so that reading a template only looks things up.
+Merged once when one of them changes, so that reading a template needs lookups only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from kohort.engine.requests.lists import ResourceAmounts, amounts_of, combined
 
 @dataclass(frozen=True, slots=True)
 class TypeLimits:
-    """All items of one LimitRange type, merged (SCH-121). Their ratios bind nothing here and are left out."""
+    """All items of one LimitRange type, merged (SCH-121), without ratios, which are not checked."""
 
     maximum: ResourceAmounts
     """The smallest `max`, in internal units."""
@@ -40,7 +40,7 @@ class Environment:
     container: TypeLimits
     pod: TypeLimits
     overheads: Mapping[str, ResourceList]
-    """What a pod costs beyond its containers, by RuntimeClass (SCH-120)."""
+    """Pod overhead by RuntimeClass (SCH-120)."""
 
     @staticmethod
     def of(limit_ranges: Iterable[LimitRange], runtime_classes: Iterable[RuntimeClass]) -> "Environment":

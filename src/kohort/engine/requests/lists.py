@@ -1,7 +1,7 @@
-"""Resource lists as numbers, and how two of them become one.
+"""Resource lists as numbers, and their combination.
 
-Billionths are what Kubernetes quantities are made of: sums, maxima and products of them are exact. Amounts are what
-quota is counted in; a request turns into them once, at the end.
+Billionths are the resolution of Kubernetes quantities: sums, maxima and products of them are exact. Amounts are the
+units of quota; a request is converted to them once, at the end.
 """
 
 from collections.abc import Callable, Mapping

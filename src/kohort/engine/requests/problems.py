@@ -1,6 +1,6 @@
-"""Why a pending workload's own requests rule it out (SCH-124.3 and 4), in the words of its condition.
+"""Why a pending workload's requests are invalid (SCH-124.3 and 4), as the message of its condition.
 
-The namespace tests before these (SCH-124.1 and 2) need the namespace and the queue, and are the caller's.
+The preceding checks of the namespace (SCH-124.1 and 2) need the namespace and the queue; callers make them.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ OUT_OF_RANGE = "resources didn't satisfy LimitRange constraints"
 
 
 def resource_problem(workload: Workload, environment: Environment) -> str | None:
-    """What is wrong with the requests, the first kind of failure only (SCH-124); None where nothing is."""
+    """What is wrong with the requests, the first kind of failure only (SCH-124); None if nothing is."""
     readings = []
     for index, pod_set in enumerate(workload.spec.pod_sets):
         try:

@@ -1,7 +1,7 @@
 """The configuration's rules between the requests of a pod and the amounts counted against quota (SCH-130, SCH-131).
 
-Compiled once. A transformation multiplies up to three quantities of whole billionths, so its products are whole numbers
-too, of a finer unit, and exact.
+Compiled once. A transformation multiplies up to three quantities of whole billionths, so its products are exact whole
+numbers of a smaller unit.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ class RequestRules:
         )
 
     def per_pod(self, request: Nanos) -> dict[str, int]:
-        """What a pod with this request counts for, in internal units (SCH-130, SCH-131, SCH-113)."""
+        """The counted amounts of a pod with this request, in internal units (SCH-130, SCH-131, SCH-113)."""
         counted = {name: value for name, value in request.items() if not name.startswith(self.excluded)}
         if not self.transformations.keys().isdisjoint(counted):
             counted = self._transformed(counted)

@@ -1,6 +1,6 @@
-"""What a pod template means in an environment, remembered.
+"""Caches the requests of pod templates per environment.
 
-Workloads come by the thousand from few templates, so a template's bytes are the key: equal bytes are read once.
+Thousands of workloads have few distinct templates, so the cache is keyed by the template's bytes.
 """
 
 from dataclasses import dataclass

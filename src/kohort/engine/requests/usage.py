@@ -1,4 +1,4 @@
-"""What an admitted workload uses (SCH-134): its admission decides, no longer its template."""
+"""Usage of an admitted workload (SCH-134): by its admission, not by its template."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from kohort.engine.requests.lists import ResourceAmounts, amounts_of
 
 
 class PodSetUsage(msgspec.Struct, frozen=True):
-    """What a pod set holds of which flavors, in internal units."""
+    """Usage of a pod set by flavor, in internal units."""
 
     name: str
     count: int
@@ -24,7 +24,7 @@ class PodSetUsage(msgspec.Struct, frozen=True):
 
 
 def admitted_usage(workload: Workload, gates: FeatureGates) -> tuple[PodSetUsage, ...]:
-    """What each admitted pod set uses, less its reclaimable part; nothing without an admission (SCH-134)."""
+    """The usage of each admitted pod set without reclaimable pods; empty without an admission (SCH-134)."""
     admission = workload.status.admission
     if admission is None:
         return ()

@@ -1,7 +1,7 @@
 """Which ClusterQueues compete: those of a cohort tree for quota, and those of several trees for shared nodes.
 
-Queues of different trees share no quota. Where their TAS flavors are the same, or have hosts in common, they are
-scheduled together, so that the order of a cycle decides who gets the nodes (TAS-33, TAS-80).
+Queues of different trees share no quota. If their TAS flavors are the same, or have hosts in common, they are
+scheduled together, so that the order of a cycle determines which of them gets the nodes (TAS-33, TAS-80).
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def competing_queues(store: "EngineStore", queue: ClusterQueueInfo) -> list[str]:
-    """The ClusterQueues that compete with a queue, itself among them; none where its cohorts form a cycle."""
+    """The ClusterQueues that compete with a queue, including itself; none if its cohorts form a cycle."""
     names = queues_in_tree(queue.node)
     if not store.topology:
         return names

@@ -1,4 +1,4 @@
-"""Tracks which workloads are pending in which ClusterQueue, by way of their LocalQueues."""
+"""Tracks which workloads are pending in which ClusterQueue, by their LocalQueues."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
 
 class PendingTracker:
-    """Puts workloads into the pending queues of ClusterQueues and takes them out."""
+    """Adds workloads to the pending queues of ClusterQueues and removes them."""
 
     def __init__(self, store: EngineStore, unblocking: Unblocking, history: UsageHistoryTracker) -> None:
         self._store = store
@@ -78,7 +78,7 @@ class PendingTracker:
             self._store.backing_off.add(queue.name)
 
     def dequeue(self, workload: WorkloadInfo) -> None:
-        """Take the workload out of its pending queue."""
+        """Remove the workload from its pending queue."""
         if workload.queue is not None and not workload.has_quota:
             pending = self._store.pending.get(workload.queue.name)
             if pending is not None:

@@ -1,4 +1,4 @@
-"""Tracks the places of pods by the topology assignments of workloads that hold quota (TAS-29, TAS-84)."""
+"""Tracks the usage of topology domains by workloads that hold quota (TAS-29, TAS-84)."""
 
 from collections.abc import Mapping, Set
 
@@ -20,7 +20,7 @@ class PlaceTracker:
     def observe(
         self, workload: WorkloadInfo, observed: Admission | None, *, is_known: bool
     ) -> Mapping[DomainCounter, int]:
-        """The places of a holder by its object; those that were decided count until they are observed."""
+        """Count the placement in a holder's object; an assumed one counts until it is observed."""
         decided = self._store.placed_ahead.get(workload.key)
         if decided is None:
             return workload.placed if is_known else self._places_by(workload, observed)
@@ -29,18 +29,18 @@ class PlaceTracker:
         return self._places_by(workload, decided)
 
     def decide(self, workload: WorkloadInfo, admission: Admission) -> None:
-        """A second pass found places for a holder (TAS-84)."""
+        """Assume the placement of a holder by a second pass (TAS-84)."""
         self._store.placed_ahead[workload.key] = workload.admission = admission
         self._recount(workload)
 
     def revoke(self, workload: WorkloadInfo) -> None:
-        """Places that were decided can't be written: the pods are where the object has them (SCH-271)."""
+        """Drop an assumed placement that can't be written; that of the object counts again (SCH-271)."""
         self._store.placed_ahead.pop(workload.key, None)
         workload.admission = None
         self._recount(workload)
 
     def forget(self, workload: WorkloadInfo) -> None:
-        """The workload holds no quota any more."""
+        """Stop counting a workload that holds no quota any more."""
         workload.placed = NO_PLACES
         self._store.placed_ahead.pop(workload.key, None)
 
@@ -52,7 +52,7 @@ class PlaceTracker:
                     self._recount(workload)
 
     def move(self, workload: WorkloadInfo, queue: ClusterQueueInfo, places: Mapping[DomainCounter, int]) -> None:
-        """The pods of a holder are in these places from now on."""
+        """Replace the counted placement of a holder."""
         if places != workload.placed:
             self._unblocking.unblock_places(workload)
             queue.move_pods(workload, places)

@@ -19,7 +19,7 @@ from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
 
 class QueueTracker:
-    """Takes in ClusterQueues, Cohorts, LocalQueues and what they depend on."""
+    """Applies events of ClusterQueues, Cohorts, LocalQueues and what they depend on."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class QueueTracker:
                 self._store.dirty.add(queue.name)
 
     def put_cluster_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
-        """Take in a ClusterQueue."""
+        """Apply a new or changed ClusterQueue."""
         name, spec = thing.metadata.name, thing.spec
         before = self._store.cluster_queue_objects.get(name)
         self._store.cluster_queue_objects[name] = thing
@@ -89,7 +89,7 @@ class QueueTracker:
                 self._pending.enqueue_all(local_queue, now)
 
     def remove_cluster_queue(self, name: str) -> None:
-        """Forget a ClusterQueue; its holders wait for another one of the same name (SCH-420)."""
+        """Remove a ClusterQueue; its holders are kept for another one of the same name (SCH-420)."""
         queue = self._store.queues.pop(name, None)
         if queue is None:
             return
@@ -104,7 +104,7 @@ class QueueTracker:
         self._store.hierarchy.remove_queue(name)
 
     def put_cohort(self, thing: v1beta2.Cohort) -> None:
-        """Take in a Cohort."""
+        """Apply a new or changed Cohort."""
         name, spec = thing.metadata.name, thing.spec
         if self._store.cohort_specs.get(name) == spec:
             return
@@ -131,12 +131,12 @@ class QueueTracker:
             self._untangle()
 
     def _untangle(self) -> None:
-        """Cohorts may have begun or ceased to form a cycle (SCH-402)."""
+        """Refresh the activity of queues if cohorts may have begun or ceased to form a cycle (SCH-402)."""
         for queue in self._store.queues.values():
             self._refresh_activity(queue)
 
     def put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
-        """A change of taints or labels of a flavor unblocks its queues (SCH-261)."""
+        """Apply a flavor; a change of its taints or labels unblocks its queues (SCH-261)."""
         flavor = record_builders.flavor_of(thing, self._store.settings.gates)
         before = self._store.flavors.get(flavor.name)
         self._store.flavor_objects[flavor.name] = thing
@@ -179,7 +179,7 @@ class QueueTracker:
             self._store.dirty.add(queue.name)
 
     def put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
-        """Take in a LocalQueue."""
+        """Apply a new or changed LocalQueue."""
         key = ObjectKey(thing.metadata.namespace, thing.metadata.name)
         local_queue = self._pending.local_queue(key)
         self._history.open_record(key, thing, now)
@@ -192,7 +192,7 @@ class QueueTracker:
         self._pending.enqueue_all(local_queue, now)
 
     def remove_local_queue(self, key: ObjectKey) -> None:
-        """Forget a LocalQueue; its workloads stay known."""
+        """Remove a LocalQueue; its workloads are kept."""
         local_queue = self._store.local_queues.get(key, LocalQueueInfo(key))
         for workload in local_queue.workloads.values():
             self._pending.dequeue(workload)

@@ -1,4 +1,4 @@
-"""Tracks the quota that workloads hold by their objects."""
+"""Tracks the quota that workloads hold."""
 
 from datetime import datetime
 
@@ -89,7 +89,7 @@ class QuotaTracker:
             queue, workload.queue = workload.queue, None
             queue.drop_holder(workload)
             if self._store.settings.waits_for_pods:
-                # Its pods may be those that workloads of all trees waited for (SCH-1035).
+                # Workloads of all trees may have waited until its pods are ready (SCH-1035).
                 self._store.dirty.update(self._store.queues)
             self._unblocking.unblock_usage(workload, queue)
         workload.usage, workload.reserved_at, workload.admission = {}, None, None

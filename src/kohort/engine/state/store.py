@@ -28,7 +28,7 @@ class LocalQueueInfo:
     """A LocalQueue and the ClusterQueue that it references."""
 
     key: ObjectKey
-    """The one object that all its workloads share."""
+    """One object that all its workloads share."""
     cluster_queue: str = ""
     is_stopped: bool = False
     workloads: dict[ObjectKey, WorkloadInfo] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class EngineStore:
     settings: EngineSettings
     request_cache: RequestCache
     history: UsageHistory | None
-    """Past usage of LocalQueues; given with admission fair sharing."""
+    """Past usage of LocalQueues; set with admission fair sharing."""
     topology: TopologyStore
     """Nodes in the domains of topologies, and the pods there; empty without TAS flavors."""
     hierarchy: Hierarchy = field(default_factory=Hierarchy)
@@ -62,23 +62,23 @@ class EngineStore:
     cluster_queue_objects: dict[str, v1beta2.ClusterQueue] = field(default_factory=dict)
     cohort_specs: dict[str, CohortSpec] = field(default_factory=dict)
     assumed: dict[ObjectKey, v1beta2.Workload | None] = field(default_factory=dict)
-    """Admissions that were decided and not yet observed, each with the object observed instead."""
+    """Assumed admissions, not yet observed, each with the latest observed object."""
     placed_ahead: dict[ObjectKey, Admission] = field(default_factory=dict)
-    """Admissions with the places of a second pass that were decided and not yet observed."""
+    """Assumed topology assignments of second passes, not yet observed."""
     orphans: dict[ObjectKey, WorkloadInfo] = field(default_factory=dict)
     """Workloads that hold quota of a ClusterQueue that does not exist (yet)."""
     replaced_slices: dict[ObjectKey, ObjectKey] = field(default_factory=dict)
-    """Slices whose quota went to their successors, by which they are about to end (SCH-1104)."""
+    """Slices whose quota was taken over by successors, which finish them (SCH-1104)."""
     evicting: set[str] = field(default_factory=set)
     """UIDs of victims whose eviction was issued and not yet observed (SCH-650)."""
     dirty: set[str] = field(default_factory=set)
     """ClusterQueues with events since the last cycle of their tree."""
     unblocked: set[UnblockKey] = field(default_factory=set)
-    """What may have become free since the last cycle (SCH-261)."""
+    """Keys of what may have become free since the last cycle (SCH-261)."""
     narrowed: set[UnblockKey] = field(default_factory=set)
-    """What has lost capacity since the last cycle: active workloads are evaluated again, no others (TAS-28)."""
+    """Keys of what has lost capacity since the last cycle: only active workloads are evaluated again (TAS-28)."""
     backing_off: set[str] = field(default_factory=set)
-    """ClusterQueues in which workloads may wait for the end of a backoff (SCH-223)."""
+    """ClusterQueues in which workloads may have a backoff (SCH-223)."""
     second_passes: SecondPasses = field(default_factory=SecondPasses)
     environments: EnvironmentCache = field(default_factory=EnvironmentCache)
     variants: Variants = field(default_factory=Variants)

@@ -11,7 +11,7 @@ from kohort.engine.state.unblocking import Unblocking
 
 
 class TopologyTracker:
-    """Takes in what the domains of topologies are made of; does nothing without topology-aware scheduling."""
+    """Applies events of what topology domains are made of; does nothing without topology-aware scheduling."""
 
     def __init__(self, store: EngineStore, unblocking: Unblocking, places: PlaceTracker) -> None:
         self._store = store
@@ -20,30 +20,30 @@ class TopologyTracker:
         self._is_off = not store.settings.gates.enabled(Gate.TopologyAwareScheduling)
 
     def put_topology(self, thing: v1beta2.Topology) -> None:
-        """Take in a Topology; pods that are placed stay counted when its levels change (TAS-4)."""
+        """Apply a Topology; placed pods stay counted when its levels change (TAS-4)."""
         if not self._is_off:
             levels = tuple(level.node_label for level in thing.spec.levels) if thing.spec else ()
             self._count_again(self._store.topology.put_topology(thing.metadata.name, levels))
 
     def remove_topology(self, name: str) -> None:
-        """Forget a Topology."""
+        """Remove a Topology."""
         self._count_again(self._store.topology.remove_topology(name))
 
     def put_flavor(self, name: str) -> None:
-        """Take in a flavor, whose nodes may have changed."""
+        """Apply a flavor, whose nodes may have changed."""
         self._count_again(self._store.topology.put_flavor(self._store.flavors[name]))
 
     def remove_flavor(self, name: str) -> None:
-        """Forget a flavor."""
+        """Remove a flavor."""
         self._count_again(self._store.topology.remove_flavor(name))
 
     def put_node(self, node: Node) -> None:
-        """Take in a node: workloads may have places that had none (TAS-24)."""
+        """Apply a node: workloads that did not fit may fit now (TAS-24)."""
         if not self._is_off:
             self._unblocking.unblock_flavors(self._store.topology.put_node(node))
 
     def remove_node(self, name: str) -> None:
-        """Forget a node."""
+        """Remove a node."""
         self._unblocking.unblock_flavors(self._store.topology.remove_node(name))
 
     def set_node_usage(self, node: str, amounts: Mapping[str, int]) -> None:
@@ -57,7 +57,7 @@ class TopologyTracker:
             self._unblocking.narrow_flavors(self._store.topology.flavors_of(node))
 
     def _count_again(self, flavors: Set[str]) -> None:
-        """Pods count in the domains of their flavors from now on (TAS-7)."""
+        """Start counting pods in the domains of their flavors (TAS-7)."""
         if flavors:
             self._places.recount(flavors)
             self._unblocking.unblock_flavors(flavors)

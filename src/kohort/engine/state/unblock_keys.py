@@ -1,7 +1,7 @@
-"""Keys of what workloads compete for: an event unblocks keys, and a key leads to the queues that it concerns.
+"""Keys of what workloads compete for: an event unblocks keys, and a key maps to the queues that it concerns.
 
 Queues of different cohort trees share no quota, so that most events unblock the key of one tree. A capacity that
-several trees share is keyed by flavor; places that pods leave help only queues that wait for places.
+several trees share is keyed by flavor; capacity of nodes concerns only queues with workloads that wait for placement.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ PLACES: Final = "places"
 
 
 class UnblockKey(NamedTuple):
-    """What may have become free: a tree by its root, a flavor, or places of its nodes."""
+    """What may have become free: quota of a tree, by its root, nodes of a flavor, or capacity of its nodes."""
 
     kind: str
     name: str
 
 
 def tree_key(node: HierarchyNode) -> UnblockKey:
-    """The key of the tree of a node that is in no cycle."""
+    """The key of the tree of a node outside cycles."""
     root = node.top()
     return UnblockKey(COHORT_TREE if isinstance(root, CohortNode) else CLUSTER_QUEUE, root.name)
 
@@ -50,7 +50,7 @@ def queues_of(key: UnblockKey, hierarchy: Hierarchy, queues: Iterable[ClusterQue
 
 
 def queues_in_tree(node: HierarchyNode) -> list[str]:
-    """The ClusterQueues of the tree of a node; none where the cohorts form a cycle."""
+    """The ClusterQueues of the tree of a node; none if the cohorts form a cycle."""
     if node.is_cyclic:
         return []
     root = node.top()

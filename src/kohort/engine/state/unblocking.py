@@ -26,26 +26,26 @@ class Unblocking:
         self._store = store
 
     def unblock_tree(self, node: HierarchyNode) -> None:
-        """Capacity of the tree has changed."""
+        """Record that capacity of the tree has changed."""
         if not node.is_cyclic:
             self._store.unblocked.add(tree_key(node))
 
     def unblock_usage(self, workload: WorkloadInfo, queue: ClusterQueueInfo) -> None:
-        """What the workload holds in the queue is released."""
+        """Record that the workload's usage in the queue is released."""
         self.unblock_tree(queue.node)
         self.unblock_places(workload)
 
     def unblock_places(self, workload: WorkloadInfo) -> None:
-        """Pods of the workload leave their places: others may go there, in whichever tree they wait."""
+        """Record that pods of the workload leave their nodes, which workloads of any tree may use."""
         if workload.placed:
             self._store.unblocked.update({places_key(counter.flavor) for counter in workload.placed})
 
     def unblock_flavors(self, names: Iterable[str]) -> None:
-        """Nodes of TAS flavors have changed."""
+        """Record that nodes of TAS flavors have changed."""
         self._store.unblocked.update([flavor_key(name) for name in names])
 
     def narrow_flavors(self, names: Iterable[str]) -> None:
-        """Nodes of TAS flavors have less capacity: that helps no inadmissible workload (TAS-28)."""
+        """Record that nodes of TAS flavors have less capacity, which unblocks no inadmissible workload (TAS-28)."""
         self._store.narrowed.update(flavor_key(name) for name in names)
 
     def reactivate(self, now: datetime) -> None:

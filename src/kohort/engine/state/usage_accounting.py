@@ -50,18 +50,18 @@ class UsageHistoryTracker:
         return totals
 
     def sample(self, key: ObjectKey, now: datetime) -> bool:
-        """Bring the record of a LocalQueue up to date if it is due; whether it was (SCH-803)."""
+        """Sample the usage of a LocalQueue if it is due; whether it was (SCH-803)."""
         history = self._store.history
         return history is not None and history.sample(key, self.admitted_usage(key), now)
 
     def sample_all(self, now: datetime) -> None:
-        """Bring all records up to date that are due; their queues may have another head (SCH-803)."""
+        """Sample the usage of all LocalQueues that are due; their queues may have another head (SCH-803)."""
         for key, queue in self._sampled():
             if self.sample(key, now):
                 self._store.dirty.add(queue.name)
 
     def due_at(self) -> datetime | None:
-        """When a record is due next whose ClusterQueue has active workloads (SCH-803)."""
+        """Time of the next sample for a ClusterQueue with active workloads (SCH-803)."""
         history = self._store.history
         if history is None:
             return None

@@ -1,7 +1,7 @@
 """Tracks Workload objects.
 
-Most objects that come in are echoes of our own writes to the status: what follows from the rest of an object is read
-again only when that changed.
+Most events are caused by our own writes to the status: what depends on the rest of an object is read again only if
+that changed.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ from kohort.engine.state.usage_accounting import UsageHistoryTracker
 
 
 class WorkloadTracker:
-    """Takes in Workload objects."""
+    """Applies events of Workloads."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class WorkloadTracker:
         self._places = places
 
     def put(self, thing: v1beta2.Workload, now: datetime) -> None:
-        """Take in a Workload object."""
+        """Apply a new or changed Workload."""
         workload, conditions = self._record_of(thing), record_builders.conditions_of(thing)
         key = workload.key
         holds = record_builders.holds_quota(thing, conditions)
@@ -71,7 +71,7 @@ class WorkloadTracker:
     def _put_holder(
         self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
     ) -> None:
-        """Take in an object that has a reservation."""
+        """Apply an object with a reservation."""
         before, was_admitted = workload.object, workload.is_admitted
         self._read(workload, thing, conditions)
         if workload.key in self._store.replaced_slices:
@@ -85,7 +85,7 @@ class WorkloadTracker:
     def _put_other(
         self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions, now: datetime
     ) -> None:
-        """Take in an object without a reservation: pending, or finished."""
+        """Apply an object without a reservation: pending, or finished."""
         is_new = workload.object is None
         matters = self._read(workload, thing, conditions)
         ends = record_builders.is_over(thing, conditions)
@@ -107,17 +107,17 @@ class WorkloadTracker:
             self._pending.note_backoff(workload, workload.queue)
 
     def _note_reclaims(self, workload: WorkloadInfo, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
-        """Finished pods unblock others, whether or not that frees quota (SCH-261, SCH-1060)."""
+        """Unblock others when pods finish, whether or not that releases quota (SCH-261, SCH-1060)."""
         if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
             self._unblocking.unblock_tree(workload.queue.node)
             self._pending.unblock_home(workload)
 
     def _confirm(self, workload: WorkloadInfo) -> None:
-        """An assumed admission was observed, or can no longer be."""
+        """Confirm or drop an assumed admission."""
         del self._store.assumed[workload.key]
         self._store.variants.expect(workload, admitted=False)
         if workload.queue is not None:
-            # Only now it can't come back to be first again as the one that preempted (SCH-240).
+            # From now on it can't return to its queue as the preemptor (SCH-240).
             self._store.pending[workload.queue.name].remove(workload)
 
     def _read(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: WorkloadConditions) -> bool:
@@ -167,7 +167,7 @@ class WorkloadTracker:
         workload.evicted = "Evicted" in conditions.true
 
     def _counted_alike(self, workload: WorkloadInfo, before: v1beta2.Workload, thing: v1beta2.Workload) -> bool:
-        """Whether a workload's demand need not be counted again: nothing that it is made of differs (SCH-133)."""
+        """Whether nothing on which a workload's requests depend differs (SCH-133)."""
         return (
             before.status.reclaimable_pods == thing.status.reclaimable_pods
             and workload.replaces is self._replaced_by(thing)
@@ -189,7 +189,7 @@ class WorkloadTracker:
         workload.requests_topology = asked.requests_topology
 
     def count_devices(self, key: ObjectKey, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
-        """Device claims of the workload were counted; a pending one requests them from now on (SCH-132, SCH-221)."""
+        """Apply the counted device claims of a workload; a pending one requests them (SCH-132, SCH-221)."""
         workload = self._store.workloads.get(key)
         if workload is None or workload.object is None or workload.devices == devices:
             return
@@ -198,21 +198,21 @@ class WorkloadTracker:
         self._pending.enqueue(workload, now)
 
     def reread(self, namespace: str, now: datetime) -> None:
-        """Requests of pods may have changed in a namespace, or everywhere: add pending workloads again (SCH-123)."""
+        """Add pending workloads again whose requests may have changed, in a namespace or everywhere (SCH-123)."""
         for workload in list(self._store.workloads.values()):
             if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
                 self._read(workload, workload.object, record_builders.conditions_of(workload.object))
                 self._pending.enqueue(workload, now)
 
     def _note_readiness(self, workload: WorkloadInfo, conditions: WorkloadConditions) -> None:
-        """Pods that became ready may unblock all admissions (SCH-1035)."""
+        """Mark all queues dirty when pods become ready for which admissions wait (SCH-1035)."""
         ready = "PodsReady" in conditions.true
         if ready and not workload.pods_ready and self._store.settings.waits_for_pods:
             self._store.dirty.update(self._store.queues)
         workload.pods_ready = ready
 
     def remove(self, key: ObjectKey) -> None:
-        """Forget a workload that was deleted."""
+        """Remove a deleted workload."""
         workload = self._store.workloads.pop(key, None)
         if workload is None:
             return
@@ -230,7 +230,7 @@ class WorkloadTracker:
             local_queue.workloads.pop(key, None)
 
     def revoke_reservation(self, key: ObjectKey, now: datetime) -> None:
-        """The write failed: continue with the latest object, which may be the cause (SCH-352, SCH-235)."""
+        """Continue with the latest object after a failed write, which it may have caused (SCH-352, SCH-235)."""
         workload = self._store.workloads.get(key)
         if workload is None:
             return
@@ -244,7 +244,7 @@ class WorkloadTracker:
             self.put(latest, now)
 
     def _miss_places(self, workload: WorkloadInfo, now: datetime) -> None:
-        """The write of a second pass failed, which took no quota: schedule another one (SCH-271)."""
+        """Schedule another second pass after a failed write of one, which took no quota (SCH-271)."""
         if workload.object is not None and workload.has_quota:
             self._places.revoke(workload)
             self._quota.note_second_pass(workload, record_builders.conditions_of(workload.object), now)

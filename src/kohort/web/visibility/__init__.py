@@ -1,1 +1,1 @@
-"""The visibility API, `visibility.kueue.x-k8s.io`: the order in which workloads wait (docs/spec/api.md section 7)."""
+"""The visibility API, `visibility.kueue.x-k8s.io`: the order of pending workloads (docs/spec/api.md section 7)."""

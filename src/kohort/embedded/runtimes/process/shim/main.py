@@ -179,7 +179,7 @@ class Shim:
             "notes": order.get("notes"),
             "last": _past(before),
         }
-        # Saved before the process starts: after a crash the next agent knows what to look for.
+        # Saved before the process starts, so that the next agent finds it after a crash.
         self._state.save()
         try:
             child = self._begin(order)
