@@ -24,7 +24,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ManagerSettings
 from kohort.controllers.workloads.variants import flavor_of
 from kohort.engine.lifecycle.pods_ready import report_readiness
-from kohort.engine.lifecycle.slices import settle_slices
+from kohort.engine.lifecycle.slices import reconcile_slices
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
@@ -239,7 +239,7 @@ async def test_a_preempted_slice_that_ends_for_its_replacement_counts_as_finishe
         await harness.wait_for(has_conditions(Admitted="True"), "Workload", "high")
         small = await harness.workload("small")
         assert small.status.admission is None
-        (ended,) = settle_slices([small, await harness.workload("big")], harness.clock.wall()).ended
+        (ended,) = reconcile_slices([small, await harness.workload("big")], harness.clock.wall()).ended
         await harness.write(small, ended)
         await harness.advance(1)
         metrics = manager.context.metrics

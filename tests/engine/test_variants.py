@@ -13,7 +13,7 @@ from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, gate_opened_at
 from kohort.engine.lifecycle.reconcile_context import LocalQueueContext, ReconcileContext
 from kohort.engine.lifecycle.requeueing import requeue_when_allowed
-from kohort.engine.lifecycle.variants import MigrationRules, settle_family
+from kohort.engine.lifecycle.variants import MigrationRules, reconcile_variants
 
 Json = Any
 
@@ -154,7 +154,7 @@ class Family:
             stage.show(requeue_when_allowed(turned_off, around, stage.now))
         variants = [stage.workloads[key] for key in keys]
         gates = stage.settings.gates
-        outcome = settle_family(stage.workloads[self.PARENT], variants, self.RULES, gates, stage.now)
+        outcome = reconcile_variants(stage.workloads[self.PARENT], variants, self.RULES, gates, stage.now)
         for write in outcome.writes:
             stage.show(write.workload)
 

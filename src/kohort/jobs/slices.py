@@ -12,7 +12,7 @@ from kohort.api.codec import encode
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
-from kohort.engine.lifecycle.slices import settle_slices
+from kohort.engine.lifecycle.slices import reconcile_slices
 from kohort.jobs.defaulting.job_context import set_annotation
 from kohort.jobs.equivalence import is_controlled_by
 from kohort.jobs.keys import (
@@ -61,7 +61,7 @@ def _settled(this: ReconcilePass, living: Sequence[Workload]) -> tuple[Workload 
     leaving = next((each for each in living if is_evicted(each) and is_reserved(each)), None)
     if leaving is not None:
         return leaving, living
-    settled = settle_slices(living, this.reads.now)
+    settled = reconcile_slices(living, this.reads.now)
     ends = {ended.metadata.name: ended for ended in settled.ended}
     for each in living:
         if each.metadata.name in ends:

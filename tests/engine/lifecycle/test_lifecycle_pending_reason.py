@@ -19,7 +19,7 @@ from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.admission import drop_reservation
 from kohort.engine.lifecycle.events import WorkloadEvent
-from kohort.engine.lifecycle.pending_reason import explain_waiting, waiting_cause
+from kohort.engine.lifecycle.pending_reason import pending_cause, update_pending_reason
 from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
 
 NOW = at(100)
@@ -75,7 +75,7 @@ def test_the_first_cause_that_applies_is_written(
     wl: Workload, around: ReconcileContext, expected: tuple[str, str] | None
 ) -> None:
     """SCH-363, API-130"""
-    assert waiting_cause(wl, around) == expected
+    assert pending_cause(wl, around) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_first_cause_that_applies_is_written(
 def test_the_message_of_the_scheduler_is_kept_verbatim(reason: str) -> None:
     """SCH-363"""
     wl = waiting(reason, "unchanged")
-    assert explain_waiting(wl, facts(), NOW).workload is wl
+    assert update_pending_reason(wl, facts(), NOW).workload is wl
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_message_of_the_scheduler_is_kept_verbatim(reason: str) -> None:
 )
 def test_anything_else_becomes_pending_evaluation(reason: str) -> None:
     """SCH-363"""
-    after = explain_waiting(waiting(reason), facts(), NOW).workload
+    after = update_pending_reason(waiting(reason), facts(), NOW).workload
     assert condition_text(after, "QuotaReserved") == ("False", *PENDING)
 
 
@@ -111,60 +111,60 @@ class TestBypassing:
     @pytest.mark.parametrize("reason", ["PendingEvaluation", "Suspended", "Deactivated", "Pending"])
     def test_a_reason_without_details_is_replaced(self, reason: str) -> None:
         """SCH-253"""
-        assert waiting_cause(waiting(reason), self.AROUND) == ("ExceedsMaxQuota", BYPASSED)
+        assert pending_cause(waiting(reason), self.AROUND) == ("ExceedsMaxQuota", BYPASSED)
 
     @pytest.mark.parametrize("reason", ["WaitingForQuota", "TopologyPlacementFailed"])
     def test_leaves_an_evaluation_of_its_own(self, reason: str) -> None:
         """SCH-253"""
-        assert waiting_cause(waiting(reason), self.AROUND) is None
+        assert pending_cause(waiting(reason), self.AROUND) is None
 
     def test_a_fresh_workload_gets_a_reason_only_with_explicit_status(self) -> None:
         """SCH-253"""
-        assert waiting_cause(waiting(), self.AROUND) is None
+        assert pending_cause(waiting(), self.AROUND) is None
         explicit = facts(bypass_reason="ExceedsMaxQuota", gates=EXPLICIT)
-        assert waiting_cause(waiting(), explicit) == ("ExceedsMaxQuota", BYPASSED)
+        assert pending_cause(waiting(), explicit) == ("ExceedsMaxQuota", BYPASSED)
 
     def test_is_off_with_its_gate(self) -> None:
         """API-130"""
         off = facts(bypass_reason="ExceedsMaxQuota", gates=without(Gate.SchedulingEquivalenceHashing))
-        assert waiting_cause(waiting("Suspended"), off) == PENDING
+        assert pending_cause(waiting("Suspended"), off) == PENDING
 
 
 class TestAdmissionGates:
     def test_events_are_recorded_once(self) -> None:
         """API-128"""
-        change = explain_waiting(gated(waiting()), facts(), NOW)
+        change = update_pending_reason(gated(waiting()), facts(), NOW)
         assert condition_text(change.workload, "QuotaReserved") == ("False", *GATED)
         assert judged(change.workload, "Admitted") == ("False", "NoReservation")
         assert change.events == (WorkloadEvent("Normal", *GATED),)
-        again = explain_waiting(change.workload, facts(), at(200))
+        again = update_pending_reason(change.workload, facts(), at(200))
         assert again.workload is change.workload
         assert again.events == ()
 
     def test_fewer_gates_change_the_message_without_an_event(self) -> None:
         """API-128"""
-        before = explain_waiting(gated(waiting()), facts(), NOW).workload
-        change = explain_waiting(gated(before, "example.com/b"), facts(), at(200))
+        before = update_pending_reason(gated(waiting()), facts(), NOW).workload
+        change = update_pending_reason(gated(before, "example.com/b"), facts(), at(200))
         assert condition_text(change.workload, "QuotaReserved")[2] == "Admission is gated by: example.com/b"
         assert change.events == ()
 
     @pytest.mark.parametrize(("gates", "reason"), [(DEFAULT_GATES, "PendingEvaluation"), (LEGACY, "Pending")])
     def test_an_event_is_recorded_when_they_are_gone(self, gates: Any, reason: str) -> None:
         """API-128, API-83"""
-        before = explain_waiting(gated(waiting()), facts(gates=gates), NOW).workload
-        change = explain_waiting(annotated(before, annotations={}), facts(gates=gates), at(200))
+        before = update_pending_reason(gated(waiting()), facts(gates=gates), NOW).workload
+        change = update_pending_reason(annotated(before, annotations={}), facts(gates=gates), at(200))
         assert judged(change.workload, "QuotaReserved") == ("False", reason)
         assert change.events == (WorkloadEvent("Normal", "AdmissionGateCleared", "Admission is no longer gated"),)
 
     def test_are_not_mixed_up_with_preemption_gates(self) -> None:
         """SCH-335"""
         blocked = waiting("AdmissionGated", "Workload requires preemption, but it's gated")
-        assert explain_waiting(blocked, facts(), NOW).events == ()
+        assert update_pending_reason(blocked, facts(), NOW).events == ()
 
     def test_do_nothing_with_the_feature_off(self) -> None:
         """SCH-201"""
         off = facts(gates=without(Gate.AdmissionGatedBy))
-        assert waiting_cause(gated(waiting("Suspended")), off) == PENDING
+        assert pending_cause(gated(waiting("Suspended")), off) == PENDING
 
 
 class TestOldReasons:
@@ -187,17 +187,17 @@ class TestOldReasons:
         self, wl: Workload, around: ReconcileContext, expected: tuple[str, str] | None
     ) -> None:
         """API-130, API-83, API-124"""
-        assert waiting_cause(wl, around) == expected
+        assert pending_cause(wl, around) == expected
 
 
 def test_what_holds_quota_is_not_explained() -> None:
     """API-130"""
     running = admitted()
-    assert explain_waiting(running, facts(local=None), NOW).workload is running
+    assert update_pending_reason(running, facts(local=None), NOW).workload is running
 
 
 def test_an_unnamed_queue_is_missing() -> None:
     """API-130"""
-    nameless = explain_waiting(workload(queue_name=None), facts(local=None), NOW).workload
+    nameless = update_pending_reason(workload(queue_name=None), facts(local=None), NOW).workload
     assert judged(nameless, "QuotaReserved") == ("False", "Misconfigured")
     assert not has(nameless, "Evicted")

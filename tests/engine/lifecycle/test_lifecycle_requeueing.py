@@ -19,7 +19,7 @@ from kohort.engine.lifecycle.conditions import condition_false, with_condition_s
 from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.requeueing import delay_return, end_backoff, hold_uncountable, requeue_when_allowed
+from kohort.engine.lifecycle.requeueing import block_uncountable_claims, delay_return, end_backoff, requeue_when_allowed
 
 NOW = at(100)
 
@@ -136,7 +136,7 @@ class TestClaimsThatCanNotBeCounted:
 
     def test_keep_a_waiting_workload_out_until_they_can(self) -> None:
         """API-124"""
-        out = hold_uncountable(workload(), self.PROBLEM, NOW)
+        out = block_uncountable_claims(workload(), self.PROBLEM, NOW)
         assert condition_text(out, "Requeued") == ("False", "Inadmissible", "no such device class")
         assert requeue_when_allowed(out, self.PROBLEM, NOW) is out
         assert judged(requeue_when_allowed(out, facts(), NOW), "Requeued") == ("True", "BackoffFinished")
@@ -144,9 +144,9 @@ class TestClaimsThatCanNotBeCounted:
     def test_do_not_touch_what_holds_quota_or_is_off(self) -> None:
         """API-124"""
         running = admitted()
-        assert hold_uncountable(running, self.PROBLEM, NOW) is running
+        assert block_uncountable_claims(running, self.PROBLEM, NOW) is running
         off = workload(active=False)
-        assert hold_uncountable(off, self.PROBLEM, NOW) is off
+        assert block_uncountable_claims(off, self.PROBLEM, NOW) is off
 
 
 def test_the_queues_of_the_builders_are_open() -> None:

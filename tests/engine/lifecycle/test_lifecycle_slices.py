@@ -9,7 +9,7 @@ from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reser
 from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.slices import end_replaced, settle_slices, take_over
+from kohort.engine.lifecycle.slices import end_replaced, reconcile_slices, take_over
 
 NOW = at(100)
 REPLACED = ("True", "WorkloadSliceReplaced", "Replaced to accommodate a new workload slice")
@@ -33,7 +33,7 @@ def evicted(wl: Workload) -> Workload:
 
 def settled(*slices: Workload) -> tuple[str, str, dict[str, tuple[str, str, str]]]:
     """The slices compared with the job, the running ones, and how the others ended."""
-    found = settle_slices(slices, NOW)
+    found = reconcile_slices(slices, NOW)
     names = [each.metadata.name if each else "" for each in (found.current, found.running)]
     return names[0], names[1], {each.metadata.name: condition_text(each, "Finished") for each in found.ended}
 
@@ -108,7 +108,7 @@ def families(draw: st.DrawFn) -> list[Workload]:
 @given(families())
 def test_at_most_one_with_quota_and_one_that_waits_are_left(slices: list[Workload]) -> None:
     """SCH-1102: and settling what was settled changes nothing"""
-    found = settle_slices(slices, NOW)
+    found = reconcile_slices(slices, NOW)
     ended = {each.metadata.name for each in found.ended}
     left = [each for each in slices if each.metadata.name not in ended]
     assert all(is_finished(each) for each in found.ended)
@@ -116,7 +116,7 @@ def test_at_most_one_with_quota_and_one_that_waits_are_left(slices: list[Workloa
     assert sum(not is_reserved(each) for each in left) <= 1
     assert not any(is_evicted(each) for each in left)
     assert bool(left) == any(not is_evicted(each) for each in slices)
-    assert settle_slices([*left, *found.ended], NOW) == type(found)(found.current, found.running)
+    assert reconcile_slices([*left, *found.ended], NOW) == type(found)(found.current, found.running)
 
 
 class TestTakingOver:

@@ -41,7 +41,7 @@ from kohort.engine.lifecycle.preemption_gates import (
     gate_opened_at,
     open_gate,
 )
-from kohort.engine.lifecycle.variants import FamilyOutcome, MigrationRules, migration_rules, settle_family
+from kohort.engine.lifecycle.variants import MigrationRules, VariantsResult, migration_rules, reconcile_variants
 from kohort.engine.lifecycle.writes import WriteTarget
 
 GATES = having(Gate.ConcurrentAdmission)
@@ -88,22 +88,22 @@ def opened(wl: Workload, second: float) -> Workload:
 
 def settled(
     *variants: Workload, parent: Workload = PARENT, rules: MigrationRules = ANY, now: datetime = NOW
-) -> FamilyOutcome:
+) -> VariantsResult:
     """The family after settling, which must then rest."""
-    outcome = settle_family(parent, variants, rules, GATES, now)
-    again = settle_family(outcome.parent, outcome.variants, rules, GATES, now)
+    outcome = reconcile_variants(parent, variants, rules, GATES, now)
+    again = reconcile_variants(outcome.parent, outcome.variants, rules, GATES, now)
     assert again.writes == (), "settling again changes nothing"
     return outcome
 
 
-def events_of(outcome: FamilyOutcome) -> list[tuple[str, str, str]]:
+def events_of(outcome: VariantsResult) -> list[tuple[str, str, str]]:
     """Name, reason and note of all events."""
     return [
         (write.workload.metadata.name, event.reason, event.note) for write in outcome.writes for event in write.events
     ]
 
 
-def active(outcome: FamilyOutcome) -> list[str]:
+def active(outcome: VariantsResult) -> list[str]:
     """Flavors that compete."""
     return [each.metadata.name[2:] for each in outcome.variants if each.spec.active]
 
@@ -299,7 +299,7 @@ class TestEviction:
 class TestPreempting:
     """SCH-1115"""
 
-    def ungated(self, outcome: FamilyOutcome) -> list[str]:
+    def ungated(self, outcome: VariantsResult) -> list[str]:
         return [
             each.metadata.name[2:]
             for each in outcome.variants
@@ -377,7 +377,7 @@ def test_from_wherever_a_family_comes_it_settles_at_once_and_safely(
     parent: Workload, variants: tuple[Workload, ...], rules: MigrationRules, second: int
 ) -> None:
     """SCH-1112, SCH-1114, SCH-1115"""
-    before = settle_family(parent, variants, rules, GATES, at(second))
+    before = reconcile_variants(parent, variants, rules, GATES, at(second))
     outcome = settled(*variants, parent=parent, rules=rules, now=at(second))
     assert before == outcome
     opened_now = [

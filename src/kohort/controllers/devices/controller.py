@@ -29,8 +29,8 @@ from kohort.controllers.workloads.controller import MANAGER, NOT_SYNCED_DELAY
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.events import DeviceClaimsCounted, ObjectDeleted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
-from kohort.engine.lifecycle.pending_reason import explain_waiting
-from kohort.engine.lifecycle.requeueing import hold_uncountable, requeue_when_allowed
+from kohort.engine.lifecycle.pending_reason import update_pending_reason
+from kohort.engine.lifecycle.requeueing import block_uncountable_claims, requeue_when_allowed
 from kohort.kube.backoff import Backoff
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
@@ -126,8 +126,8 @@ class DeviceClaimController:
     async def _record_problem(self, workload: Workload, problem: str) -> Workload:
         """Write a problem of the claims, or its removal, into the conditions; returns the new Workload."""
         context, now = replace(self._context_builder.build(workload), claims_problem=problem), self._context.now()
-        requeued = requeue_when_allowed(hold_uncountable(workload, context, now), context, now)
-        requeued = explain_waiting(requeued, context, now).workload if requeued is not workload else requeued
+        requeued = requeue_when_allowed(block_uncountable_claims(workload, context, now), context, now)
+        requeued = update_pending_reason(requeued, context, now).workload if requeued is not workload else requeued
         return await self._context.workload_cache.write_status(workload, requeued, MANAGER)
 
     def _retry_later(self, key: ObjectKey) -> RequeueAfter:

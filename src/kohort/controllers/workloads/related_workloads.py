@@ -17,7 +17,7 @@ from kohort.controllers.workloads.variants import becomes_parent, missing_varian
 from kohort.engine import record_builders
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.slices import end_replaced
-from kohort.engine.lifecycle.variants import migration_rules, settle_family
+from kohort.engine.lifecycle.variants import migration_rules, reconcile_variants
 from kohort.engine.lifecycle.writes import WorkloadWrite, WriteTarget
 
 
@@ -61,7 +61,7 @@ class RelatedWorkloads:
         if workload is None:
             return NOTHING
         if self._has_variants and record_builders.is_parent(workload):
-            return self._reconcile_family(workload)
+            return self._reconcile_variants(workload)
         return self._end_replaced(workload) if self._has_slices else NOTHING
 
     def _parent_of(self, workload: Workload) -> Workload | None:
@@ -72,16 +72,16 @@ class RelatedWorkloads:
         found = (self._context.workload_cache.get((namespace, each.name)) for each in owners)
         return next((each for each in found if each is not None), None)
 
-    def _reconcile_family(self, parent: Workload) -> RelatedWrites:
+    def _reconcile_variants(self, parent: Workload) -> RelatedWrites:
         queue = self._context_builder.cluster_queue_of(parent)
         if queue is None:
             return NOTHING
         rules = migration_rules(queue)
-        family = self._context.workload_cache.owned_by_uid(parent.metadata.uid)
-        stale = stale_variants(family, rules.flavors)
-        variants = [each for each in family if each not in stale]
+        children = self._context.workload_cache.owned_by_uid(parent.metadata.uid)
+        stale = stale_variants(children, rules.flavors)
+        variants = [each for each in children if each not in stale]
         missing = () if is_finished(parent) else missing_variants(parent, variants, rules.flavors)
-        outcome = settle_family(parent, variants, rules, self._gates, self._context.now())
+        outcome = reconcile_variants(parent, variants, rules, self._gates, self._context.now())
         return RelatedWrites(outcome.writes, outcome.wake_at, tuple(missing), tuple(stale))
 
     def _end_replaced(self, successor: Workload) -> RelatedWrites:

@@ -11,7 +11,7 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import RequeueReason
 from kohort.engine.explain.model import WorkloadPhase
 from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, is_on_hold
-from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, PendingReason, waiting_cause
+from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, PendingReason, pending_cause
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
 from kohort.engine.obstacles import find_obstacle
@@ -114,7 +114,7 @@ def cause_of(
     engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None
 ) -> PendingReason:
     """Why a workload that no cycle evaluates is pending, as its condition has it or will have it."""
-    cause = waiting_cause(thing, _facts(engine, workload, way))
+    cause = pending_cause(thing, _facts(engine, workload, way))
     if cause is not None:
         return cause
     written = find(thing.status.conditions, QUOTA_RESERVED)

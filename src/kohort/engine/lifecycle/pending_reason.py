@@ -31,16 +31,16 @@ class PendingReason(NamedTuple):
     message: str
 
 
-def explain_waiting(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
+def update_pending_reason(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
     """Set why a Workload without a reservation is pending (SCH-363), with events of admission gates (API-128)."""
-    cause = None if is_reserved(workload) else waiting_cause(workload, facts)
+    cause = None if is_reserved(workload) else pending_cause(workload, facts)
     if cause is None:
         return WorkloadChange(workload)
     explained = drop_reservation(workload, cause.reason, cause.message, facts.gates, now)
     return WorkloadChange(explained, _gate_events(workload, cause))
 
 
-def waiting_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
+def pending_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
     """The first pending reason that applies; None if the present one is kept."""
     fine = reasons.has_detailed_reasons(facts.gates)
     if not workload.spec.active:

@@ -16,11 +16,16 @@ from kohort.engine.lifecycle.deactivation import deactivate, evict_inactive
 from kohort.engine.lifecycle.events import WorkloadChange, normal
 from kohort.engine.lifecycle.execution_time import execution_deadline, limit_execution
 from kohort.engine.lifecycle.finishing import expiry, finish_orphan, is_orphan, without_finalizer
-from kohort.engine.lifecycle.pending_reason import explain_waiting
+from kohort.engine.lifecycle.pending_reason import update_pending_reason
 from kohort.engine.lifecycle.pods_ready import evict_on_timeout, readiness_deadline
 from kohort.engine.lifecycle.preemption_gates import mirror_gates
 from kohort.engine.lifecycle.reconcile_context import ReconcileContext
-from kohort.engine.lifecycle.requeueing import end_backoff, hold_uncountable, requeue_when_allowed, return_moment
+from kohort.engine.lifecycle.requeueing import (
+    block_uncountable_claims,
+    end_backoff,
+    requeue_when_allowed,
+    return_moment,
+)
 from kohort.engine.lifecycle.stopping import apply_stop_policies
 from kohort.engine.lifecycle.writes import WorkloadWrite, WorkloadWrites, WriteTarget
 from kohort.engine.record_builders import is_parent
@@ -54,13 +59,13 @@ def _follow_checks(workload: Workload, facts: ReconcileContext, now: datetime) -
 
 STEPS: tuple[_Step, ...] = (
     lambda workload, _, now: WorkloadChange(postpone_by_checks(workload, now)),  # API-123
-    lambda workload, facts, now: WorkloadChange(hold_uncountable(workload, facts, now)),  # API-124
+    lambda workload, facts, now: WorkloadChange(block_uncountable_claims(workload, facts, now)),  # API-124
     lambda workload, _, _now: WorkloadChange(deactivate(workload)),  # API-125
     lambda workload, _, now: WorkloadChange(end_backoff(workload, now)),
     lambda workload, _, now: evict_inactive(workload, now),  # API-126
     lambda workload, facts, now: WorkloadChange(requeue_when_allowed(workload, facts, now)),  # API-125, API-127
     _follow_checks,  # API-129
-    explain_waiting,  # API-128, API-130
+    update_pending_reason,  # API-128, API-130
     lambda workload, facts, now: admit(workload, facts.gates, now),
     lambda workload, _, now: act_on_checks(workload, now),  # API-131
     apply_stop_policies,
@@ -72,25 +77,25 @@ STEPS: tuple[_Step, ...] = (
 
 def reconcile(workload: Workload, facts: ReconcileContext, now: datetime) -> ReconcileResult:
     """Reconcile a Workload with its context; idempotent."""
-    journal = WorkloadWrites(workload)
-    journal.take(WorkloadChange(finish_orphan(workload, facts.gates, now)))
+    collected = WorkloadWrites(workload)
+    collected.take(WorkloadChange(finish_orphan(workload, facts.gates, now)))
     if is_orphan(workload, facts.gates):
-        journal.take(WorkloadChange(without_finalizer(journal.workload)))
-        if journal.workload.metadata.deletion_timestamp is not None:
-            return ReconcileResult(journal.workload, tuple(journal.writes))
-    journal.take(WorkloadChange(mirror_gates(journal.workload, facts.gates, now)))
-    if is_finished(journal.workload):
-        return _keep_or_delete(journal, facts, now)
-    _settle(journal, facts, now)
-    return ReconcileResult(journal.workload, tuple(journal.writes), _wake_at(journal.workload, facts, now))
+        collected.take(WorkloadChange(without_finalizer(collected.workload)))
+        if collected.workload.metadata.deletion_timestamp is not None:
+            return ReconcileResult(collected.workload, tuple(collected.writes))
+    collected.take(WorkloadChange(mirror_gates(collected.workload, facts.gates, now)))
+    if is_finished(collected.workload):
+        return _keep_or_delete(collected, facts, now)
+    _settle(collected, facts, now)
+    return ReconcileResult(collected.workload, tuple(collected.writes), _wake_at(collected.workload, facts, now))
 
 
-def _settle(journal: WorkloadWrites, facts: ReconcileContext, now: datetime) -> None:
+def _settle(collected: WorkloadWrites, facts: ReconcileContext, now: datetime) -> None:
     for _ in range(MAX_PASSES):
-        before = journal.workload
+        before = collected.workload
         for step in STEPS:
-            journal.take(step(journal.workload, facts, now))
-        if journal.workload is before:
+            collected.take(step(collected.workload, facts, now))
+        if collected.workload is before:
             return
 
 
@@ -100,14 +105,14 @@ def _wake_at(workload: Workload, facts: ReconcileContext, now: datetime) -> date
     return min((moment for moment in moments if moment is not None and moment > now), default=None)
 
 
-def _keep_or_delete(journal: WorkloadWrites, facts: ReconcileContext, now: datetime) -> ReconcileResult:
+def _keep_or_delete(collected: WorkloadWrites, facts: ReconcileContext, now: datetime) -> ReconcileResult:
     """API-122."""
-    moment = expiry(journal.workload, facts.policies.keep_finished)
+    moment = expiry(collected.workload, facts.policies.keep_finished)
     if moment is None or now < moment:
-        return ReconcileResult(journal.workload, tuple(journal.writes), moment)
-    journal.take(WorkloadChange(without_finalizer(journal.workload)))
-    if journal.workload.metadata.deletion_timestamp is not None:
-        return ReconcileResult(journal.workload, tuple(journal.writes))
+        return ReconcileResult(collected.workload, tuple(collected.writes), moment)
+    collected.take(WorkloadChange(without_finalizer(collected.workload)))
+    if collected.workload.metadata.deletion_timestamp is not None:
+        return ReconcileResult(collected.workload, tuple(collected.writes))
     event = normal("Deleted", "Deleted finished workload due to elapsed retention")
-    deletion = WorkloadWrite(WriteTarget.DELETION, journal.workload, (event,))
-    return ReconcileResult(journal.workload, (*journal.writes, deletion))
+    deletion = WorkloadWrite(WriteTarget.DELETION, collected.workload, (event,))
+    return ReconcileResult(collected.workload, (*collected.writes, deletion))

@@ -81,7 +81,7 @@ def _ending(workload: Workload, reason: str, facts: ReconcileContext) -> Conditi
     return None
 
 
-def hold_uncountable(workload: Workload, facts: ReconcileContext, now: datetime) -> Workload:
+def block_uncountable_claims(workload: Workload, facts: ReconcileContext, now: datetime) -> Workload:
     """Keep a pending Workload out of the queue while its resource claims can't be counted (API-124)."""
     if not facts.claims_problem or is_reserved(workload) or not workload.spec.active:
         return workload

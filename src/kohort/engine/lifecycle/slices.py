@@ -38,7 +38,7 @@ def name_of(workload: Workload) -> str:
     return f"{workload.metadata.namespace}/{workload.metadata.name}"
 
 
-def settle_slices(workloads: Iterable[Workload], now: datetime) -> Slices:
+def reconcile_slices(workloads: Iterable[Workload], now: datetime) -> Slices:
     """Keep the slice with quota and its replacement; finish evicted ones and all others (SCH-1102, JOB-81)."""
     slices = sorted((each for each in workloads if not is_finished(each)), key=_age)
     living = [each for each in slices if not is_evicted(each)]

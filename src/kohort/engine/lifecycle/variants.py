@@ -79,7 +79,7 @@ def migration_rules(queue: ClusterQueue) -> MigrationRules:
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyOutcome:
+class VariantsResult:
     """The result of reconciling a parent with its variants."""
 
     parent: Workload
@@ -90,18 +90,20 @@ class FamilyOutcome:
     """When the next gate may be opened."""
 
 
-def settle_family(
+def reconcile_variants(
     parent: Workload, variants: Iterable[Workload], rules: MigrationRules, gates: FeatureGates, now: datetime
-) -> FamilyOutcome:
+) -> VariantsResult:
     """Reconcile a parent with its variants; idempotent."""
-    family = _Family(parent, variants, rules, gates, now)
-    wake_at = family.settle()
-    journals = (family.parent, *family.variants)
-    writes = tuple(write for journal in journals for write in journal.writes)
-    return FamilyOutcome(family.parent.workload, tuple(each.workload for each in family.variants), writes, wake_at)
+    reconciled = _VariantsReconcile(parent, variants, rules, gates, now)
+    wake_at = reconciled.run()
+    parts = (reconciled.parent, *reconciled.variants)
+    writes = tuple(write for each in parts for write in each.writes)
+    return VariantsResult(
+        reconciled.parent.workload, tuple(each.workload for each in reconciled.variants), writes, wake_at
+    )
 
 
-class _Family:
+class _VariantsReconcile:
     """A parent and its variants while they are reconciled."""
 
     def __init__(
@@ -118,7 +120,7 @@ class _Family:
         self.parent = WorkloadWrites(parent)
         self.variants = [WorkloadWrites(each) for each in sorted(variants, key=self._rank)]
 
-    def settle(self) -> datetime | None:
+    def run(self) -> datetime | None:
         """All steps; returns the time of the next reconcile."""
         if is_finished(self.parent.workload):
             self._end()
@@ -293,6 +295,6 @@ def _flavors(admission: Admission) -> list[dict[str, str]]:
     return [dict(each.flavors) for each in admission.pod_set_assignments]
 
 
-def _quoted(journal: WorkloadWrites) -> str:
-    metadata = journal.workload.metadata
+def _quoted(variant: WorkloadWrites) -> str:
+    metadata = variant.workload.metadata
     return f'"{metadata.namespace}/{metadata.name}"'

@@ -1,1 +1,1 @@
-"""What silently goes wrong on a cluster with queues, each finding with its object, its numbers and its fix."""
+"""Diagnoses queueing problems of a cluster: each finding has its objects, its numbers and its remedy."""

@@ -189,7 +189,7 @@ class ClusterFacts:
         return tuple(each for each in self.all(Workload) if not is_true(each.status.conditions, FINISHED))
 
     @cached_property
-    def waiting(self) -> tuple[Workload, ...]:
+    def pending(self) -> tuple[Workload, ...]:
         """Active Workloads without reserved quota."""
         return tuple(
             each for each in self.unfinished if each.spec.active and not is_true(each.status.conditions, QUOTA_RESERVED)
@@ -212,7 +212,7 @@ class ClusterFacts:
     @cached_property
     def pending_in(self) -> dict[NamespacedName, list[Workload]]:
         """Pending Workloads by LocalQueue."""
-        return _grouped(((each.metadata.namespace, each.spec.queue_name or ""), each) for each in self.waiting)
+        return _grouped(((each.metadata.namespace, each.spec.queue_name or ""), each) for each in self.pending)
 
     @cached_property
     def running_in(self) -> dict[str, list[Workload]]:
@@ -227,7 +227,7 @@ class ClusterFacts:
     @cached_property
     def pending_requests(self) -> tuple[PendingRequest, ...]:
         """Pending Workloads of existing ClusterQueues, with their requests."""
-        found = ((each, self.cluster_queue_of(each)) for each in self.waiting)
+        found = ((each, self.cluster_queue_of(each)) for each in self.pending)
         return tuple(
             PendingRequest(workload, queue.metadata.name, requests)
             for workload, queue in found
