@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, FlavorAttempt, PodSetResult, ResourceVerdict
+from kohort.engine.borrow_within_cohort import may_borrow_while_preempting
 from kohort.engine.eligibility import FlavorEligibility
 from kohort.engine.hierarchy import ClusterQueueNode
 from kohort.engine.placement.flavor_filter import TopologyFilter
@@ -337,8 +338,8 @@ def _judge(search: FlavorSearch, flavor: str, resource: str, request: int) -> Re
 
 
 def _may_preempt_while_borrowing(search: FlavorSearch) -> bool:
-    policies = search.queue.policies
-    return policies.borrow_policy != "Never" or (search.rules.preempts_by_share and policies.reclaim != "Never")
+    preempts_by_share = search.rules.preempts_by_share and search.queue.policies.reclaim != "Never"
+    return preempts_by_share or may_borrow_while_preempting(search.queue)
 
 
 def _simulate(search: FlavorSearch, fr: FlavorResource, total: int, borrow: int) -> tuple[FitMode, int]:

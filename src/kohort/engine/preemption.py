@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from kohort.engine.borrow_within_cohort import is_preemptible_while_borrowing, may_borrow_while_preempting
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.preemption_policy import PreemptionContext, PreemptionTarget
 from kohort.engine.quota import FlavorResource
@@ -80,7 +81,7 @@ def find_candidates(
     hierarchical: list[PreemptionCandidate] = []
     priority: list[PreemptionCandidate] = []
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
-        others_count = queue.policies.borrow_policy != "Never" or _could_stay_within_nominal(queue, own, request)
+        others_count = may_borrow_while_preempting(queue) or _could_stay_within_nominal(queue, own, request)
         for ancestor, below, has_advantage in _levels(queue, request):
             if has_advantage:
                 donors = _donors(ancestor, below, preemptor, queue, request.needs, context)
@@ -104,14 +105,9 @@ def _priority_candidate(
     preemptor: WorkloadInfo, queue: ClusterQueueInfo, workload: WorkloadInfo, lca: CohortNode
 ) -> PreemptionCandidate:
     """SCH-613."""
-    threshold = queue.policies.borrow_threshold
-    spared = (
-        queue.policies.borrow_policy == "Never"
-        or workload.priority >= preemptor.priority
-        or (threshold is not None and workload.priority > threshold)
-    )
-    reason = IN_COHORT_RECLAMATION if spared else IN_COHORT_RECLAIM_WHILE_BORROWING
-    return PreemptionCandidate(workload, reason, lca, only_without_borrowing=spared)
+    if is_preemptible_while_borrowing(workload, preemptor, queue):
+        return PreemptionCandidate(workload, IN_COHORT_RECLAIM_WHILE_BORROWING, lca)
+    return PreemptionCandidate(workload, IN_COHORT_RECLAMATION, lca, only_without_borrowing=True)
 
 
 def _levels(queue: ClusterQueueInfo, request: UsageRequest) -> Iterator[tuple[CohortNode, HierarchyNode, bool]]:
@@ -199,7 +195,7 @@ def _attempts(
     candidates: PreemptionCandidates, queue: ClusterQueueInfo, needs: frozenset[FlavorResource]
 ) -> tuple[PreemptionAttempt, ...]:
     """The attempts in their order (SCH-630)."""
-    forbidden = queue.policies.borrow_policy == "Never"
+    forbidden = not may_borrow_while_preempting(queue)
     cells = queue.node.cells
     under = all(fr in cells and cells[fr].usage < cells[fr].subtree for fr in needs)
     has_cohort = bool(candidates.hierarchical or candidates.priority)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt
+from kohort.engine.borrow_within_cohort import may_borrow_while_preempting
 from kohort.engine.explain.model import PreemptionExplanation, PreemptionOutlook, QuotaHolders, Victim
 from kohort.engine.hierarchy import ClusterQueueNode, CohortNode
 from kohort.engine.preemption import fits_within_nominal, is_within_nominal
@@ -157,8 +158,5 @@ class _Census:
             return PreemptionOutlook.SHARE
         if within_nominal:
             return PreemptionOutlook.WITHIN_NOMINAL
-        return (
-            PreemptionOutlook.BORROWING
-            if self.queue.policies.borrow_policy == NEVER
-            else PreemptionOutlook.RANK_WHILE_BORROWING
-        )
+        may_borrow = may_borrow_while_preempting(self.queue)
+        return PreemptionOutlook.RANK_WHILE_BORROWING if may_borrow else PreemptionOutlook.BORROWING

@@ -16,6 +16,7 @@ from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import ClusterReader, GroupMatch, GroupWorkload
 from kohort.jobs.effects import Effect, PatchWorkload, RecordEvent, record_event, workload_reference
 from kohort.jobs.errors import RetryError, UnretryableError
+from kohort.jobs.frameworks.pods.fast_admission import expected_roles, has_fast_admission
 from kohort.jobs.frameworks.pods.groups import (
     PodGroup,
     common_values,
@@ -27,7 +28,7 @@ from kohort.jobs.frameworks.pods.groups import (
     sort_members,
     topology_problem,
 )
-from kohort.jobs.frameworks.pods.members import is_fast, is_runnable, is_serving, role_of
+from kohort.jobs.frameworks.pods.members import is_runnable, is_serving, role_of
 from kohort.jobs.frameworks.pods.writes import drop_excess, remove_finalizer
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION, POD_INDEX_LABEL
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, prebuilt_name, uid
@@ -79,7 +80,7 @@ def _name_conflict(group: PodGroup) -> tuple[str, tuple[Effect, ...]]:
 
 def _match_prebuilt(group: PodGroup, workload: Workload) -> GroupMatch:
     """A prebuilt Workload must only have capacity for all pods (JOB-29)."""
-    counts = {role_of(group.first): group.total or 0} if is_fast(group.first) else role_counts(group.members)
+    counts = expected_roles(group.first, group.total or 0, role_counts(group.members))
     if not fits_workload(counts, _role_capacity(workload)):
         return GroupMatch(extra=(workload,))
     owned, effects = _owned(workload, group.members)
@@ -199,7 +200,7 @@ def group_pod_sets(group: PodGroup, reads: ClusterReader) -> list[JobPodSet]:
         raise UnretryableError(f"group {group.name} has no pod that can run")
     firsts = {role_of(pod): pod for pod in reversed(runnable)}
     counts = role_counts(runnable)
-    if is_fast(group.first):
+    if has_fast_admission(group.first):
         counts = {role_of(runnable[0]): group.total or len(runnable)}
     return [_role_pod_set(firsts[role], role, count, reads) for role, count in counts.items()]
 

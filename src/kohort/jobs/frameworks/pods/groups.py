@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kohort.api.codec import JsonObject
+from kohort.jobs.frameworks.pods.fast_admission import absent_pods, is_complete_enough
 from kohort.jobs.frameworks.pods.members import (
     created_at,
     group_name,
-    is_fast,
     is_finalized,
     is_gated,
     is_ready,
@@ -113,18 +113,12 @@ def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: dateti
         kept += runnable[:count] + inactive[:needed]
         excess += runnable[count:]
         replaced += inactive[needed:]
-        absent += _absent(group, count, len(runnable))
+        absent += absent_pods(group.first, len(runnable), count)
     return SortedMembers(tuple(kept), tuple(excess), tuple(replaced), absent)
 
 
 def _with_role(pods: Iterable[JsonObject], role: str) -> list[JsonObject]:
     return [pod for pod in pods if role_of(pod) == role]
-
-
-def _absent(group: PodGroup, count: int, runnable: int) -> int:
-    if is_fast(group.first):
-        return int(count > 0 and runnable == 0)
-    return max(0, count - runnable)
 
 
 # Roles
@@ -162,7 +156,7 @@ def composition_problem(group: PodGroup) -> str | None:
 
 def lacks_members(group: PodGroup) -> bool:
     """Whether the group still waits for members that have to exist before it is queued (JOB-157)."""
-    return not is_fast(group.first) and len(group.runnable) < (group.total or 0)
+    return not is_complete_enough(group.first, len(group.runnable), group.total or 0)
 
 
 def _index_problem(pod: JsonObject, total: int) -> str | None:

@@ -13,7 +13,6 @@ from kohort.jobs.frameworks.pods.shape import shape_hash
 from kohort.jobs.keys import (
     ADMISSION_GATE,
     MANAGED_FINALIZER,
-    POD_GROUP_FAST_ADMISSION_ANNOTATION,
     POD_GROUP_NAME,
     POD_GROUP_SERVING_ANNOTATION,
     POD_GROUP_TOTAL_COUNT_ANNOTATION,
@@ -44,11 +43,6 @@ def role_of(pod: JsonObject) -> str:
     """The role from the annotation, or else from the spec (JOB-146)."""
     assigned = annotations(pod).get(ROLE_HASH_ANNOTATION)
     return shape_hash(pod.get("spec") or {}) if assigned is None else assigned
-
-
-def is_fast(pod: JsonObject) -> bool:
-    """Whether the group may be admitted before all of its pods exist (JOB-158)."""
-    return annotations(pod).get(POD_GROUP_FAST_ADMISSION_ANNOTATION) == "true"
 
 
 def is_serving(pod: JsonObject) -> bool:
