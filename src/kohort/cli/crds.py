@@ -49,6 +49,7 @@ FORMATS: dict[str, Callable[[Sequence[Json]], str]] = {"yaml": to_yaml, "json": 
 )
 @click.option(
     "--namespace",
+    metavar="NAME",
     default=WebhookService().namespace,
     show_default=True,
     help="Namespace of the conversion webhook's Service.",

@@ -18,7 +18,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--name", help=f"Name of the cluster (default: {DEFAULT_NAME}).")
+@click.option("--name", metavar="NAME", help=f"Name of the cluster (default: {DEFAULT_NAME}).")
 @click.option("--all", "everything", is_flag=True, help="Stop all clusters of this user.")
 @click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Data directory of the cluster."

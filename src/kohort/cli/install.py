@@ -40,10 +40,17 @@ _GATES = ROOT / "--feature-gates"
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--namespace", default=_USUAL.namespace, show_default=True, help="Namespace of the manager.")
-@click.option("--image", default=_USUAL.image, show_default=True, help="Image of the manager.")
 @click.option(
-    "--replicas", default=_USUAL.replicas, show_default=True, type=click.IntRange(1), help="Number of manager replicas."
+    "--namespace", metavar="NAME", default=_USUAL.namespace, show_default=True, help="Namespace of the manager."
+)
+@click.option("--image", metavar="IMAGE", default=_USUAL.image, show_default=True, help="Image of the manager.")
+@click.option(
+    "--replicas",
+    metavar="N",
+    default=_USUAL.replicas,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of manager replicas.",
 )
 @click.option(
     "--config",
@@ -66,7 +73,11 @@ _GATES = ROOT / "--feature-gates"
     help="Do not serve v1beta1, which reduces API server memory and CPU.",
 )
 @click.option(
-    "--priority-class", default=_USUAL.priority_class, show_default=True, help="PriorityClass of the manager's pods."
+    "--priority-class",
+    metavar="NAME",
+    default=_USUAL.priority_class,
+    show_default=True,
+    help="PriorityClass of the manager's pods.",
 )
 @click.option(
     "--api-server-cidr",

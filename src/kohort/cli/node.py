@@ -92,12 +92,17 @@ class NodeArguments:
 )
 @click.option(
     "--address",
+    metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
     help="Address at which the API server reaches the log endpoint.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the log endpoint (default: a free port)."
+    "--port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the log endpoint (default: a free port).",
 )
 @click.option(
     "--client-ca",

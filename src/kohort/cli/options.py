@@ -119,10 +119,16 @@ def simulated_pod_options(command: CommandFunction[R]) -> CommandFunction[R]:
     seconds = click.FloatRange(min=0)
     options = (
         click.option(
-            "--start-seconds", type=seconds, default=0.0, show_default=True, help="Start-up time of simulated pods."
+            "--start-seconds",
+            metavar="SECONDS",
+            type=seconds,
+            default=0.0,
+            show_default=True,
+            help="Start-up time of simulated pods.",
         ),
         click.option(
             "--run-seconds",
+            metavar="SECONDS",
             type=seconds,
             default=10.0,
             show_default=True,

@@ -101,7 +101,7 @@ class UpArguments:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--name", default=DEFAULT_CLUSTER, show_default=True, help="Name of the cluster.")
+@click.option("--name", metavar="NAME", default=DEFAULT_CLUSTER, show_default=True, help="Name of the cluster.")
 @click.option("-d", "--detach", is_flag=True, help="Run in the background until `kohort down`.")
 @click.option("--starter", is_flag=True, help="Create a default queue that covers all nodes, if there is no queue.")
 @click.option(
@@ -122,9 +122,10 @@ class UpArguments:
     help="Data directory (default: by name).",
 )
 @click.option("--ephemeral", is_flag=True, help="Keep everything in memory; state and pods are lost on exit.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
     help="Port to listen on (default: a free port, reused at the next start).",
