@@ -29,9 +29,9 @@ class PeriodicGauges:
 
     def __init__(self, context: ControllerContext, update: Callable[[str], None]) -> None:
         self._update = update
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "surveys")
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(context.clock, "periodic-gauges")
         self._throttle = UpdateThrottle(self._queue, context.clock, ServerLoad())
-        self._controller = Controller("surveys", self._queue, self._reconcile, context.clock)
+        self._controller = Controller("periodic-gauges", self._queue, self._reconcile, context.clock)
 
     def start(self) -> None:
         """Start updating."""
