@@ -49,7 +49,7 @@ class LogEndpoint:
         self._listener: Listener | None = None
 
     async def start(self, address: LogEndpointAddress) -> int:
-        """Starts listening and returns the port; the certificate is created anew, since API servers do not verify
+        """Starts listening and returns the port; a new certificate is created, since API servers do not verify
         it."""
         self._listener = Listener(self._handle, self._context(address), ListenerTimeouts())
         return await self._listener.start(address.host, address.port)

@@ -89,8 +89,8 @@ class PendingTracker:
     def unblock_home(self, workload: WorkloadInfo) -> None:
         """Unblock the tree that the workload's LocalQueue references now (SCH-261).
 
-        Called when a workload ends, releases quota or changes its usage, in whichever queue it is. The tree in which
-        it holds quota is unblocked along with the change itself.
+        Called when a workload ends, releases quota or changes its usage. The tree in which it holds quota is unblocked
+        along with the change itself.
         """
         local_queue = self._store.local_queues.get(workload.local_queue)
         if local_queue is None or local_queue.is_stopped:
