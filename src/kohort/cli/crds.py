@@ -13,6 +13,7 @@ import yaml
 
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
+from kohort.cli.option_types import DIRECTORY
 
 EXAMPLES = """\b
 Examples:
@@ -58,10 +59,7 @@ FORMATS: dict[str, Callable[[Sequence[Json]], str]] = {"yaml": to_yaml, "json": 
     "--ca-bundle", type=click.File("rb"), metavar="FILE", help="CA bundle of the conversion webhook (PEM file)."
 )
 @click.option(
-    "--output-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Directory to write one file per kind to (default: standard output).",
+    "--output-dir", type=DIRECTORY, help="Directory to write one file per kind to (default: standard output)."
 )
 def crds(
     *, kinds: tuple[str, ...], output: str, namespace: str, ca_bundle: BinaryIO | None, output_dir: Path | None

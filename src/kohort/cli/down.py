@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from kohort.cli.option_types import DIRECTORY
 from kohort.local.directories import DEFAULT_NAME, ClusterDirectory, cluster_directory
 from kohort.local.runs import ClusterRun, ClusterState, cluster_status, last_run, used_directories
 from kohort.local.stopping import StopOutcome, StopResult, pods_text, stop
@@ -20,9 +21,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.option("--name", metavar="NAME", help=f"Name of the cluster (default: {DEFAULT_NAME}).")
 @click.option("--all", "everything", is_flag=True, help="Stop all clusters of this user.")
-@click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Data directory of the cluster."
-)
+@click.option("--data", type=DIRECTORY, help="Data directory of the cluster.")
 def down(*, name: str | None, everything: bool, data: Path | None) -> None:
     """Stop a local cluster.
 

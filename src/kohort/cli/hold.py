@@ -4,6 +4,7 @@ import click
 
 from kohort.cli.hold_resume import QUEUES, QueueStopPolicy, hold_job, print_stop_policy, set_policy, the_queue
 from kohort.cli.name_completion import complete_workloads
+from kohort.cli.option_types import switch_option
 from kohort.cli.options import ClusterOptions, cluster_options, running, running_client
 from kohort.cli.targets import Finder, references
 
@@ -18,13 +19,12 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, required=True, metavar="JOB…|queue NAME…", shell_complete=complete_workloads)
-@click.option(
+@switch_option(
     "--drain",
     "policy",
-    flag_value=QueueStopPolicy.DRAIN,
-    default=QueueStopPolicy.HOLD,
-    type=click.UNPROCESSED,
-    help="Also evict running workloads (queues only).",
+    on=QueueStopPolicy.DRAIN,
+    off=QueueStopPolicy.HOLD,
+    text="Also evict running workloads (queues only).",
 )
 @cluster_options
 def hold(*, names: tuple[str, ...], where: ClusterOptions, policy: QueueStopPolicy) -> None:

@@ -11,6 +11,7 @@ from kohort.api.fields import ROOT
 from kohort.api.gates import COMPAT, parse_flag
 from kohort.api.unsupported import configuration_notices
 from kohort.cli.crds import FORMATS
+from kohort.cli.option_types import DIRECTORY, EXISTING_FILE, POSITIVE_COUNT
 from kohort.cli.options import framework_option
 from kohort.install.chart import chart_files
 from kohort.install.manifests import manifests
@@ -45,19 +46,9 @@ _GATES = ROOT / "--feature-gates"
 )
 @click.option("--image", metavar="IMAGE", default=_USUAL.image, show_default=True, help="Image of the manager.")
 @click.option(
-    "--replicas",
-    metavar="N",
-    default=_USUAL.replicas,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Number of manager replicas.",
+    "--replicas", default=_USUAL.replicas, show_default=True, type=POSITIVE_COUNT, help="Number of manager replicas."
 )
-@click.option(
-    "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Configuration file (default: built-in).",
-)
+@click.option("--config", type=EXISTING_FILE, help="Configuration file (default: built-in).")
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Feature gates to set.")
 @click.option(
     "--compat",
@@ -98,10 +89,7 @@ _GATES = ROOT / "--feature-gates"
     "-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Output format."
 )
 @click.option(
-    "--chart",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Write the Helm chart to this directory; all other options become chart values.",
+    "--chart", type=DIRECTORY, help="Write the Helm chart to this directory; all other options become chart values."
 )
 def install(
     *,

@@ -13,6 +13,7 @@ from kohort.cli.job_watcher import watching_job
 from kohort.cli.log_streams import INDEX_LABEL, LogChoice, LogError, LogStreams, Prefixes
 from kohort.cli.messages import note, write_raw
 from kohort.cli.name_completion import complete_pods
+from kohort.cli.option_types import COUNT
 from kohort.cli.options import ClusterOptions, cluster_options, running, running_client, screen
 from kohort.cli.targets import CommandTarget, Finder, references
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -43,9 +44,9 @@ class _LogArguments:
 @click.command(epilog=EXAMPLES)
 @click.argument("name", metavar="JOB|WORKLOAD|POD", shell_complete=complete_pods)
 @click.option("-f", "--follow", "is_following", is_flag=True, help="Follow until the job finishes.")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Lines to show per pod (default: all).")
+@click.option("--tail", type=COUNT, help="Lines to show per pod (default: all).")
 @click.option("--since", default="", metavar="TIME", help="Only logs newer than a duration such as 10m.")
-@click.option("--index", type=click.IntRange(0), metavar="N", help="Only the pod with this completion index.")
+@click.option("--index", type=COUNT, help="Only the pod with this completion index.")
 @click.option("-c", "--container", default="", metavar="NAME", help="Container name (default: first).")
 @cluster_options
 def logs(

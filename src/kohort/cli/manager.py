@@ -17,6 +17,7 @@ from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
+from kohort.cli.option_types import EXISTING_FILE, FILE, PORT, switch_option
 from kohort.cli.options import LONG_RUNNING_ATTEMPTS, framework_option, kubeconfig_options, running_client
 from kohort.cli.signals import stop_on_signals
 from kohort.controllers.context import ManagerSettings
@@ -87,12 +88,7 @@ class ManagerArguments:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Path to the Configuration file (v1beta1 or v1beta2).",
-)
+@click.option("--config", type=FILE, help="Path to the Configuration file (v1beta1 or v1beta2).")
 @kubeconfig_options
 @click.option(
     "--feature-gates",
@@ -112,13 +108,12 @@ class ManagerArguments:
 @click.option(
     "--metrics-bind-address", default="", metavar="HOST:PORT", help="Address of the metrics endpoint (0: disabled)."
 )
-@click.option(
+@switch_option(
     "--metrics-plain",
     "metrics",
-    flag_value=MetricsExposure.PLAIN,
-    default=MetricsExposure.GUARDED,
-    type=click.UNPROCESSED,
-    help="Serve metrics over plain HTTP without authorization.",
+    on=MetricsExposure.PLAIN,
+    off=MetricsExposure.GUARDED,
+    text="Serve metrics over plain HTTP without authorization.",
 )
 @click.option(
     "--health-probe-bind-address",
@@ -126,7 +121,7 @@ class ManagerArguments:
     metavar="HOST:PORT",
     help="Address of the health probe endpoint (0: disabled).",
 )
-@click.option("--webhook-port", type=click.IntRange(0, 65535), metavar="PORT", help="Port of the webhook server.")
+@click.option("--webhook-port", type=PORT, help="Port of the webhook server.")
 @click.option(
     "--webhook-url",
     default="",
@@ -135,25 +130,12 @@ class ManagerArguments:
 )
 @click.option(
     "--webhook-client-ca-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=EXISTING_FILE,
     help="CA bundle (PEM) for client certificates of API servers; other admission requests are rejected.",
 )
 @click.option("--visibility-bind-address", default="", metavar="HOST:PORT", help="Address of the visibility API.")
-@click.option(
-    "--install-crds",
-    "when_missing",
-    flag_value=WhenMissing.INSTALL,
-    type=click.UNPROCESSED,
-    help="Create missing CRDs and the namespace.",
-)
-@click.option(
-    "--wait-for-crds",
-    "when_missing",
-    flag_value=WhenMissing.WAIT,
-    type=click.UNPROCESSED,
-    help="Wait for missing CRDs.",
-)
+@switch_option("--install-crds", "when_missing", on=WhenMissing.INSTALL, text="Create missing CRDs and the namespace.")
+@switch_option("--wait-for-crds", "when_missing", on=WhenMissing.WAIT, text="Wait for missing CRDs.")
 @framework_option
 @click.option(
     "--log-format",

@@ -10,6 +10,7 @@ import click
 
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
+from kohort.cli.option_types import DIRECTORY, FILE, PORT, switch_option
 from kohort.cli.options import LONG_RUNNING_ATTEMPTS, kubeconfig_options, running_client, simulated_pod_options
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.cli.signals import stop_on_signals
@@ -76,19 +77,17 @@ class NodeArguments:
 @simulated_pod_options
 @click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=DIRECTORY,
     default=Path("~/.local/state/kohort/node"),
     show_default=True,
-    metavar="DIR",
     help="Directory for pod data and logs.",
 )
-@click.option(
+@switch_option(
     "--keep",
     "leaving",
-    flag_value=NodeShutdownPolicy.KEEP,
-    default=NodeShutdownPolicy.REMOVE,
-    type=click.UNPROCESSED,
-    help="Keep the nodes (NotReady) on exit instead of deleting them.",
+    on=NodeShutdownPolicy.KEEP,
+    off=NodeShutdownPolicy.REMOVE,
+    text="Keep the nodes (NotReady) on exit instead of deleting them.",
 )
 @click.option(
     "--address",
@@ -97,18 +96,9 @@ class NodeArguments:
     show_default=True,
     help="Address at which the API server reaches the log endpoint.",
 )
+@click.option("--port", type=PORT, default=0, help="Port of the log endpoint (default: a free port).")
 @click.option(
-    "--port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port of the log endpoint (default: a free port).",
-)
-@click.option(
-    "--client-ca",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="CA that signs the API server's client certificate (default: from the kubeconfig).",
+    "--client-ca", type=FILE, help="CA that signs the API server's client certificate (default: from the kubeconfig)."
 )
 def node(
     *,

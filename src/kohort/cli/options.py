@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kohort.api.errors import ApiError
+from kohort.cli.option_types import EXISTING_FILE, FILE, SECONDS
 from kohort.terminal.screen import Screen, screen_of
 
 if TYPE_CHECKING:
@@ -92,9 +93,8 @@ def with_options(
 framework_option = click.option(
     "--framework",
     "framework_files",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     multiple=True,
-    metavar="FILE",
     help="YAML file that declares a job framework to enable; repeatable.",
 )
 """Job frameworks as data."""
@@ -103,12 +103,7 @@ framework_option = click.option(
 def kubeconfig_options(command: CommandFunction[R]) -> CommandFunction[R]:
     """--kubeconfig and --context."""
     options = (
-        click.option(
-            "--kubeconfig",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Path to the kubeconfig file (default: as kubectl).",
-        ),
+        click.option("--kubeconfig", type=FILE, help="Path to the kubeconfig file (default: as kubectl)."),
         click.option("--context", default="", metavar="NAME", help="Name of the kubeconfig context to use."),
     )
     return with_options(command, options)
@@ -116,20 +111,13 @@ def kubeconfig_options(command: CommandFunction[R]) -> CommandFunction[R]:
 
 def simulated_pod_options(command: CommandFunction[R]) -> CommandFunction[R]:
     """--start-seconds and --run-seconds."""
-    seconds = click.FloatRange(min=0)
     options = (
         click.option(
-            "--start-seconds",
-            metavar="SECONDS",
-            type=seconds,
-            default=0.0,
-            show_default=True,
-            help="Start-up time of simulated pods.",
+            "--start-seconds", type=SECONDS, default=0.0, show_default=True, help="Start-up time of simulated pods."
         ),
         click.option(
             "--run-seconds",
-            metavar="SECONDS",
-            type=seconds,
+            type=SECONDS,
             default=10.0,
             show_default=True,
             help="Run time of simulated pods that finish.",

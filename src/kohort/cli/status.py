@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kohort.cli.option_types import DIRECTORY
 from kohort.cli.options import DATA, OutputFormat, data_text, output_option, running, screen, show
 from kohort.local.directories import DEFAULT_NAME, cluster_directory
 from kohort.local.runs import ClusterState, start_command, used_directories
@@ -42,12 +43,7 @@ _MIN_CONTEXT_WIDTH = 100
 
 @click.command(epilog=EXAMPLES)
 @output_option(*DATA)
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Data directory of the cluster (default: all clusters of this user).",
-)
+@click.option("--data", type=DIRECTORY, help="Data directory of the cluster (default: all clusters of this user).")
 def status(*, output: OutputFormat | None, data: Path | None) -> None:
     """List local clusters with their state, address, age and workload counts.
 

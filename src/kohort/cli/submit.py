@@ -27,6 +27,7 @@ from kohort.cli.job_watcher import exit_code, watching_job
 from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
 from kohort.cli.messages import ProgressPrinter, note, write_raw
 from kohort.cli.name_completion import complete_priorities, complete_queues
+from kohort.cli.option_types import COUNT, EXISTING_FILE, POSITIVE_COUNT
 from kohort.cli.options import (
     ClusterOptions,
     OutputFormat,
@@ -106,32 +107,17 @@ def _variable(text: str) -> tuple[str, str]:
     shell_complete=complete_queues,
     help="LocalQueue (default: `default`).",
 )
-@click.option("--gpus", type=click.IntRange(0), default=0, metavar="N", help="GPUs per pod (default: 0).")
+@click.option("--gpus", type=COUNT, default=0, help="GPUs per pod (default: 0).")
 @click.option("--cpu", default="", metavar="AMOUNT", help="CPU per pod, such as 8 or 500m.")
 @click.option("--memory", default="", metavar="AMOUNT", help="Memory per pod, such as 32Gi; request and limit.")
 @click.option("--gpu-resource", default=GPU, show_default=True, metavar="NAME", help="Resource name of GPUs.")
 @click.option(
-    "--parallel",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Number of pods to run in parallel.",
+    "--parallel", type=POSITIVE_COUNT, default=1, show_default=True, help="Number of pods to run in parallel."
 )
-@click.option(
-    "--completions",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of successful pods required (default: --parallel).",
-)
+@click.option("--completions", type=POSITIVE_COUNT, help="Number of successful pods required (default: --parallel).")
 @click.option("--indexed", is_flag=True, help="Use Indexed completion mode (JOB_COMPLETION_INDEX is set).")
 @click.option(
-    "--retries",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Number of pod failures to tolerate (backoffLimit).",
+    "--retries", type=COUNT, default=0, show_default=True, help="Number of pod failures to tolerate (backoffLimit)."
 )
 @click.option(
     "--priority",
@@ -156,8 +142,7 @@ def _variable(text: str) -> tuple[str, str]:
     "--env-from-file",
     "env_files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=EXISTING_FILE,
     help="File of environment variables, one NAME=VALUE per line; repeatable.",
 )
 @click.option(

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
+from kohort.cli.option_types import DIRECTORY, FILE, PORT
 from kohort.cli.options import framework_option, simulated_pod_options
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
 from kohort.local.directories import DEFAULT_NAME as DEFAULT_CLUSTER
@@ -110,32 +111,16 @@ class UpArguments:
     help="Add the context to the default kubeconfig and make it current until the cluster stops.",
 )
 @click.option("--no-use-context", is_flag=True, help="With --merge-kubeconfig: keep the current context.")
-@click.option(
-    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue Configuration file for the manager."
-)
+@click.option("--config", type=FILE, help="Kueue Configuration file for the manager.")
 @framework_option
 @click.option("--no-manager", is_flag=True, help="Do not run the manager.")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Data directory (default: by name).",
-)
+@click.option("--data", type=DIRECTORY, help="Data directory (default: by name).")
 @click.option("--ephemeral", is_flag=True, help="Keep everything in memory; state and pods are lost on exit.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    metavar="PORT",
-    type=click.IntRange(0, 65535),
-    default=0,
-    help="Port to listen on (default: a free port, reused at the next start).",
+    "--port", type=PORT, default=0, help="Port to listen on (default: a free port, reused at the next start)."
 )
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Path of the kubeconfig to write (default: in the data directory).",
-)
+@click.option("--kubeconfig", type=FILE, help="Path of the kubeconfig to write (default: in the data directory).")
 @click.option(
     "--nodes",
     metavar="N|FILE",

@@ -15,6 +15,7 @@ from kohort.api.fields import Path
 from kohort.api.gates import FeatureGates, from_settings, parse_flag
 from kohort.api.manifests import Checker, FindingSeverity, ManifestFinding, ManifestReport, WarningCode
 from kohort.api.unsupported import gate_notices
+from kohort.cli.option_types import switch_option
 from kohort.terminal.counts import counted
 
 PROBLEMS_FOUND = 1
@@ -62,14 +63,8 @@ Examples:
 @click.option(
     "--feature-gates", "gates", callback=_gates, default="", metavar="A=true,…", help="Feature gates to assume."
 )
-@click.option(
-    "--strict",
-    "--warnings-as-errors",
-    "failing",
-    flag_value=_STRICT,
-    default=_FAILING,
-    type=click.UNPROCESSED,
-    help="Treat warnings as errors.",
+@switch_option(
+    "--strict", "--warnings-as-errors", "failing", on=_STRICT, off=_FAILING, text="Treat warnings as errors."
 )
 @click.option(
     "--ignore",

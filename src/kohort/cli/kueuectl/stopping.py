@@ -10,6 +10,7 @@ from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.groups import example, verb
 from kohort.cli.kueuectl.printing import DryRun, Printer, dry_run_option, print_options
 from kohort.cli.name_completion import names_of
+from kohort.cli.option_types import switch_option
 from kohort.cli.options import running
 from kohort.cli.targets import Finder
 from kohort.kube.options import WriteOptions
@@ -23,13 +24,12 @@ WORKLOADS = Workload.info.resource
 stop = verb("stop", "Stop queues and workloads")
 resume = verb("resume", "Resume queues and workloads")
 
-_keep = click.option(
+_keep = switch_option(
     "--keep-already-running",
     "policy",
-    flag_value=QueueStopPolicy.HOLD,
-    default=QueueStopPolicy.DRAIN,
-    type=click.UNPROCESSED,
-    help="Do not evict admitted workloads.",
+    on=QueueStopPolicy.HOLD,
+    off=QueueStopPolicy.DRAIN,
+    text="Do not evict admitted workloads.",
 )
 
 
