@@ -41,25 +41,25 @@ from kohort.embedded.controllers.deployments.scaling import (
     surge,
 )
 from kohort.embedded.controllers.serving import (
-    SeenDeployment,
-    SeenDeploymentSpec,
-    SeenReplicaSet,
-    SeenReplicaSetSpec,
+    DeploymentSpecView,
+    DeploymentView,
+    ReplicaSetSpecView,
+    ReplicaSetView,
 )
 
 
-def deployment(replicas: int, more: int | str = 0, fewer: int | str = 0, **spec: Any) -> SeenDeployment:
+def deployment(replicas: int, more: int | str = 0, fewer: int | str = 0, **spec: Any) -> DeploymentView:
     strategy = UpdateStrategy(type="RollingUpdate", rolling_update=RollingUpdate(max_surge=more, max_unavailable=fewer))
-    return SeenDeployment(
+    return DeploymentView(
         metadata=ObjectMeta(name="web", namespace="default", uid="web", generation=1),
-        spec=SeenDeploymentSpec(replicas=replicas, strategy=strategy, **spec),
+        spec=DeploymentSpecView(replicas=replicas, strategy=strategy, **spec),
     )
 
 
-def replica_set(name: str, size: int, available: int, **annotations: str) -> SeenReplicaSet:
-    return SeenReplicaSet(
+def replica_set(name: str, size: int, available: int, **annotations: str) -> ReplicaSetView:
+    return ReplicaSetView(
         metadata=ObjectMeta(name=name, uid=name, creation_timestamp=START, generation=1, annotations=dict(annotations)),
-        spec=SeenReplicaSetSpec(replicas=size),
+        spec=ReplicaSetSpecView(replicas=size),
         status=ReplicaSetStatus(
             replicas=size, available_replicas=available, ready_replicas=available, observed_generation=1
         ),
@@ -138,7 +138,7 @@ def test_the_set_of_a_template_is_found_by_its_content() -> None:
     marked = {**TEMPLATE, "metadata": {"labels": {"app": "web", HASH: "anything"}, "creationTimestamp": None}}
     other = {**TEMPLATE, "spec": {"containers": []}}
     ours, theirs = (
-        msgspec.structs.replace(replica_set(name, 1, 1), spec=SeenReplicaSetSpec(template=template))
+        msgspec.structs.replace(replica_set(name, 1, 1), spec=ReplicaSetSpecView(template=template))
         for name, template in (("ours", marked), ("theirs", other))
     )
     sets = sorted_sets(deployment(1, template=TEMPLATE), [theirs, ours])

@@ -19,7 +19,7 @@ from kohort.api.meta import ObjectMeta
 from kohort.embedded.controllers.replicasets.controller import ReplicaSetController
 from kohort.embedded.controllers.replicasets.plan import BURST, ReplicaSetPlan, plan, status_of
 from kohort.embedded.controllers.replicasets.ranking import DELETION_COST, deletion_order
-from kohort.embedded.controllers.serving import SeenReplicaSet, SeenReplicaSetSpec
+from kohort.embedded.controllers.serving import ReplicaSetSpecView, ReplicaSetView
 from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 
 
@@ -195,7 +195,7 @@ def test_crowded_pods_go_first() -> None:
     st.lists(st.builds(PodStatus, phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])), max_size=20),
 )
 def test_a_plan_that_is_executed_leaves_the_desired_replicas(replicas: int, statuses: list[PodStatus]) -> None:
-    found = SeenReplicaSet(spec=SeenReplicaSetSpec(replicas=replicas))
+    found = ReplicaSetView(spec=ReplicaSetSpecView(replicas=replicas))
     pods = [ControllerPod(metadata=ObjectMeta(uid=str(n)), status=status) for n, status in enumerate(statuses)]
     wanted = plan(found, pods, pods, START)
     left = [one for one in pods if one not in wanted.deletes]

@@ -16,7 +16,7 @@ from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import PodStatus
 from kohort.api.meta import ObjectMeta
-from kohort.embedded.controllers.serving import SeenStatefulSet, SeenStatefulSetSpec
+from kohort.embedded.controllers.serving import StatefulSetSpecView, StatefulSetView
 from kohort.embedded.controllers.statefulsets.controller import StatefulSetController
 from kohort.embedded.controllers.statefulsets.identity import NAME_LABEL, REVISION_LABEL
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames, plan, status_of
@@ -279,9 +279,9 @@ def seen(ordinal: int, revision: str, phase: str) -> ControllerPod:
 
 
 SETS = st.builds(
-    lambda replicas, policy, low, start, most: SeenStatefulSet(
+    lambda replicas, policy, low, start, most: StatefulSetView(
         metadata=ObjectMeta(name="db", uid="db"),
-        spec=SeenStatefulSetSpec(
+        spec=StatefulSetSpecView(
             replicas=replicas,
             pod_management_policy=policy,
             ordinals=Ordinals(start=start),
@@ -305,7 +305,7 @@ PODS = st.dictionaries(
 
 @given(SETS, PODS)
 def test_every_set_comes_to_rest_with_its_numbers_filled(
-    found: SeenStatefulSet, start: dict[int, tuple[str, str]]
+    found: StatefulSetView, start: dict[int, tuple[str, str]]
 ) -> None:
     pods = {ordinal: seen(ordinal, *what) for ordinal, what in start.items()}
     for _ in range(60):

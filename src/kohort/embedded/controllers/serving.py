@@ -20,7 +20,7 @@ from kohort.api.struct import View
 TemplateJson = dict[str, Any]
 
 
-class SeenReplicaSetSpec(View):
+class ReplicaSetSpecView(View):
     """Spec of a ReplicaSet."""
 
     replicas: int = 1
@@ -29,16 +29,16 @@ class SeenReplicaSetSpec(View):
     min_ready_seconds: int = 0
 
 
-class SeenReplicaSet(ObjectView):
+class ReplicaSetView(ObjectView):
     """A ReplicaSet."""
 
     resource: ClassVar = ReplicaSet.resource
 
-    spec: SeenReplicaSetSpec = SeenReplicaSetSpec()
+    spec: ReplicaSetSpecView = ReplicaSetSpecView()
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
-class SeenDeploymentSpec(View):
+class DeploymentSpecView(View):
     """Spec of a Deployment."""
 
     replicas: int = 1
@@ -51,12 +51,12 @@ class SeenDeploymentSpec(View):
     progress_deadline_seconds: int | None = 600
 
 
-class SeenDeployment(ObjectView):
+class DeploymentView(ObjectView):
     """A Deployment."""
 
     resource: ClassVar = Deployment.resource
 
-    spec: SeenDeploymentSpec = SeenDeploymentSpec()
+    spec: DeploymentSpecView = DeploymentSpecView()
     status: DeploymentStatus = DeploymentStatus()
 
 
@@ -67,7 +67,7 @@ class ClaimRetention(View):
     when_scaled: str = "Retain"
 
 
-class SeenStatefulSetSpec(View):
+class StatefulSetSpecView(View):
     """Spec of a StatefulSet."""
 
     replicas: int = 1
@@ -83,12 +83,12 @@ class SeenStatefulSetSpec(View):
     persistent_volume_claim_retention_policy: ClaimRetention = ClaimRetention()
 
 
-class SeenStatefulSet(ObjectView):
+class StatefulSetView(ObjectView):
     """A StatefulSet."""
 
     resource: ClassVar = StatefulSet.resource
 
-    spec: SeenStatefulSetSpec = SeenStatefulSetSpec()
+    spec: StatefulSetSpecView = StatefulSetSpecView()
     status: StatefulSetStatus = StatefulSetStatus()
 
 

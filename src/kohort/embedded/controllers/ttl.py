@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.builtin import BuiltinController
-from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JOBS, SeenJob
+from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JOBS, JobView
 from kohort.kube.client import Client
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
@@ -26,12 +26,12 @@ class ExpiredJobs(BuiltinController[ObjectKey]):
         self._jobs = informers.of(JOBS)
         self._jobs.subscribe(self._on_job)
 
-    def _on_job(self, _: SeenJob | None, new: SeenJob | None) -> None:
+    def _on_job(self, _: JobView | None, new: JobView | None) -> None:
         left = None if new is None else self._left(new)
         if new is not None and left is not None:
             self._queue.add_after(new.key, left)
 
-    def _left(self, job: SeenJob) -> float | None:
+    def _left(self, job: JobView) -> float | None:
         """Seconds until a Job expires; None if it does not."""
         expiry = None if job.is_terminating else expiry_of(job)
         return None if expiry is None else (expiry - self._clock.wall()).total_seconds()
@@ -59,7 +59,7 @@ class ExpiredJobs(BuiltinController[ObjectKey]):
         return None
 
 
-def expiry_of(job: SeenJob) -> datetime | None:
+def expiry_of(job: JobView) -> datetime | None:
     """When a finished Job expires; None if it does not."""
     limit = job.spec.ttl_seconds_after_finished
     ends = (each for each in job.status.conditions if each.type in (COMPLETE, FAILED) and each.status == "True")

@@ -8,8 +8,8 @@ from kohort.api.core.pods import Pod
 from kohort.api.selectors import required_nodes
 from kohort.api.taints import untolerated
 from kohort.embedded.admission.usage import pod_total
+from kohort.embedded.nodes.agent_nodes import AgentNode
 from kohort.embedded.nodes.runtime import PodFailure
-from kohort.embedded.nodes.seen_nodes import AgentNode
 
 _Amounts = dict[str, int]
 

@@ -8,8 +8,8 @@ from math import ceil
 
 from kohort.api.core.leases import Lease
 from kohort.api.errors import ApiError
+from kohort.embedded.nodes.agent_nodes import AgentNode
 from kohort.embedded.nodes.manifests import LEASE_NAMESPACE, lease, renewal
-from kohort.embedded.nodes.seen_nodes import AgentNode
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.indexer import Indexer

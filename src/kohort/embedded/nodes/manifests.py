@@ -7,8 +7,8 @@ from datetime import datetime
 import kohort
 from kohort.api.codec import Json, to_json
 from kohort.api.times import format_micro_time, format_time
+from kohort.embedded.nodes.agent_nodes import AgentNode
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.embedded.nodes.seen_nodes import AgentNode
 
 LEASE_NAMESPACE = "kube-node-lease"
 VERSION = "v1.37.0+kohort"

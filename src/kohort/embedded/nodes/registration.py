@@ -10,10 +10,10 @@ from typing import TypeVar
 from kohort.api.amounts import to_amount
 from kohort.api.core.nodes import Node
 from kohort.embedded.nodes.addresses import PodCidrAllocator, PodIpAllocator, read_block
+from kohort.embedded.nodes.agent_nodes import AgentNode, AgentNodeResource
 from kohort.embedded.nodes.declared import PODS, DeclaredNode
 from kohort.embedded.nodes.leases import LeasePace, Leases
 from kohort.embedded.nodes.manifests import AgentDefaults, block_of, healthy, known_node, leaving, new_node
-from kohort.embedded.nodes.seen_nodes import AgentNode, SeenNodes
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 from kohort.kube.controller import Controller
@@ -67,7 +67,7 @@ class Registrar:
         self._declared: Mapping[str, DeclaredNode] = {node.name: node for node in registration.nodes}
         names = tuple(self._declared)
         self._nodes = client.of(Node.resource)
-        self._informer = Informer(client.of(SeenNodes(ours=self._declared)), only(names, "metadata.name"))
+        self._informer = Informer(client.of(AgentNodeResource(ours=self._declared)), only(names, "metadata.name"))
         self._leases = Leases(client, names, self._informer.cache, registration.pace)
         self._queue = WorkQueue[str](self._clock, NAME, metrics=client.metrics)
         self._controller = Controller(NAME, self._queue, self.reconcile, self._clock, client.metrics)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kohort.api.selectors import Selector, SelectorError, compile_selector
 from kohort.embedded.scheduler.cache import PodInfo
-from kohort.embedded.scheduler.views import SeenBudget
+from kohort.embedded.scheduler.views import SchedulerDisruptionBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class DisruptionLister(Protocol):
         """The budgets of the namespace that select pods."""
 
 
-def budget(found: SeenBudget) -> DisruptionAllowance | None:
+def budget(found: SchedulerDisruptionBudget) -> DisruptionAllowance | None:
     """Compiles a budget; None if it selects nothing."""
     try:
         selector = compile_selector(found.spec.selector)

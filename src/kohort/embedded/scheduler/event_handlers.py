@@ -15,12 +15,12 @@ from kohort.embedded.scheduler.views import (
     FINISHED,
     PODS,
     SchedulerClaim,
+    SchedulerDisruptionBudget,
+    SchedulerNamespace,
     SchedulerNode,
+    SchedulerPersistentVolume,
     SchedulerPod,
-    SeenBudget,
-    SeenNamespace,
-    SeenPersistentVolume,
-    SeenStorageClass,
+    SchedulerStorageClass,
 )
 from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import ListScope
@@ -48,13 +48,13 @@ class SchedulerEventHandlers:
         self.preempted: set[str] = set()
         """UIDs of preempted pods whose deletion has not been observed yet."""
         self.pods = watched_pods(informers)
-        self._budgets = informers.of(SeenBudget)
+        self._budgets = informers.of(SchedulerDisruptionBudget)
         self._budgets.index(_BY_NAMESPACE, _namespace)
         self._nodes = informers.of(SchedulerNode)
-        self._namespaces = informers.of(SeenNamespace)
+        self._namespaces = informers.of(SchedulerNamespace)
         self._claims = informers.of(SchedulerClaim)
-        self._volumes = informers.of(SeenPersistentVolume)
-        self._classes = informers.of(SeenStorageClass)
+        self._volumes = informers.of(SchedulerPersistentVolume)
+        self._classes = informers.of(SchedulerStorageClass)
         self.storage = VolumeIndex(self._claims.cache, self._volumes.cache, self._classes.cache)
 
     def subscribe(self) -> None:
@@ -85,8 +85,8 @@ class SchedulerEventHandlers:
         self._events.node(new.metadata.name)
         self._events.any_node(UnschedulableCause.PEERS)
 
-    def _on_namespace(self, old: SeenNamespace | None, new: SeenNamespace | None) -> None:
-        name = (new or old or SeenNamespace()).metadata.name
+    def _on_namespace(self, old: SchedulerNamespace | None, new: SchedulerNamespace | None) -> None:
+        name = (new or old or SchedulerNamespace()).metadata.name
         self._cache.pod_counts.set_namespace(name, new.metadata.labels if new is not None else None)
         if old is not None and new is not None and old.metadata.labels != new.metadata.labels:
             self._events.any_node(UnschedulableCause.PEERS)
@@ -166,5 +166,5 @@ def _is_same_node(old: SchedulerNode, new: SchedulerNode) -> bool:
     return same and old.status.allocatable == new.status.allocatable
 
 
-def _namespace(found: SeenBudget) -> tuple[str]:
+def _namespace(found: SchedulerDisruptionBudget) -> tuple[str]:
     return (found.metadata.namespace,)

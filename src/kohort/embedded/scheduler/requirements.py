@@ -18,7 +18,7 @@ from kohort.api.quantity import Quantity
 from kohort.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, node_term, required_nodes
 from kohort.embedded.admission.usage import added, pod_total
 from kohort.embedded.scheduler.terms import NO_RELATIONS, Relations, relations
-from kohort.embedded.scheduler.views import SchedulerPod, SchedulerPodSpec, SeenContainer
+from kohort.embedded.scheduler.views import SchedulerContainer, SchedulerPod, SchedulerPodSpec
 
 MAX_SHAPES: Final = 4096
 CPU, MEMORY = "cpu", "memory"
@@ -164,7 +164,7 @@ def _order(item: tuple[str, int]) -> tuple[int, str]:
     return _FIRST.get(item[0], len(_FIRST)), item[0]
 
 
-def _host_ports(containers: Iterable[SeenContainer]) -> Iterator[HostPort]:
+def _host_ports(containers: Iterable[SchedulerContainer]) -> Iterator[HostPort]:
     for container in containers:
         for port in container.ports:
             if port.host_port:

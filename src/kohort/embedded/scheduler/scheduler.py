@@ -19,7 +19,7 @@ from kohort.embedded.scheduler.placement import Placer, SelectedNode
 from kohort.embedded.scheduler.preemption import NodeCandidate, PreemptionEvaluator
 from kohort.embedded.scheduler.scheduling_queue import QueuedPodInfo, SchedulingQueue
 from kohort.embedded.scheduler.status_writer import NAME, SCHEDULED, PodStatusWriter
-from kohort.embedded.scheduler.views import SeenCondition
+from kohort.embedded.scheduler.views import SchedulerCondition
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.events import EventLimits, EventRecorder
@@ -173,7 +173,7 @@ class PodScheduler:
                 self._writes.evict(victim, pod, node)
 
     def _record_failure(self, queued: QueuedPodInfo, reason: str, message: str) -> None:
-        condition = SeenCondition(type=SCHEDULED, status="False", reason=reason, message=message)
+        condition = SchedulerCondition(type=SCHEDULED, status="False", reason=reason, message=message)
         self._writes.failed(queued.pod, condition, self.cache.nominated_to(queued.pod.uid))
 
     # Bindings

@@ -9,7 +9,7 @@ from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time
 from kohort.embedded.scheduler.cache import PodInfo
 from kohort.embedded.scheduler.deferred_writes import DeferredWrites
-from kohort.embedded.scheduler.views import SchedulerPod, SeenCondition
+from kohort.embedded.scheduler.views import SchedulerCondition, SchedulerPod
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.events import EventRecorder, EventToRecord
@@ -54,7 +54,7 @@ class PodStatusWriter:
         message = f"Successfully assigned {pod.key} to {node}"
         self._recorder.record(reference(pod), EventToRecord("Normal", "Scheduled", message, "Binding"))
 
-    def failed(self, pod: PodInfo, condition: SeenCondition, nominated: str) -> None:
+    def failed(self, pod: PodInfo, condition: SchedulerCondition, nominated: str) -> None:
         """Records the FailedScheduling event and writes condition and nominated node."""
         note = EventToRecord("Warning", "FailedScheduling", _cut(condition.message), "Scheduling")
         self._recorder.record(reference(pod), note)
@@ -62,7 +62,7 @@ class PodStatusWriter:
 
     def gated(self, pod: SchedulerPod) -> None:
         """Writes the SchedulingGated condition if the API server has not set it."""
-        condition = SeenCondition(type=SCHEDULED, status="False", reason=GATED, message=GATED_MESSAGE)
+        condition = SchedulerCondition(type=SCHEDULED, status="False", reason=GATED, message=GATED_MESSAGE)
         self._set_condition(pod.key, pod.metadata.uid, condition, pod.status.nominated_node_name)
 
     def evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
@@ -82,7 +82,7 @@ class PodStatusWriter:
 
         self._deferred.send(f"evict/{victim.uid}", write)
 
-    def _set_condition(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> None:
+    def _set_condition(self, key: ObjectKey, uid: str, condition: SchedulerCondition, nominated: str) -> None:
         """Queues writing a condition unless it is already set."""
         if self._patch_for(key, uid, condition, nominated) is None:
             return
@@ -94,7 +94,9 @@ class PodStatusWriter:
 
         self._deferred.send(f"status/{uid}", write)
 
-    def _patch_for(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> dict[str, Json] | None:
+    def _patch_for(
+        self, key: ObjectKey, uid: str, condition: SchedulerCondition, nominated: str
+    ) -> dict[str, Json] | None:
         """The patch for the pod's current state; None if nothing would change or the pod was assigned or replaced."""
         pod = self._pods_cache.get(key)
         if pod is None or pod.metadata.uid != uid or pod.spec.node_name:

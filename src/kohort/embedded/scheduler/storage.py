@@ -9,7 +9,7 @@ from kohort.api.selectors import NodeTerm, node_terms
 from kohort.embedded.scheduler.cache import NodeInfo, PodInfo
 from kohort.embedded.scheduler.diagnosis import NO_VOLUME, VOLUME_NODE_CONFLICT, FilterFailure
 from kohort.embedded.scheduler.requirements import VolumeClaimUse
-from kohort.embedded.scheduler.views import SchedulerClaim, SeenPersistentVolume, SeenStorageClass
+from kohort.embedded.scheduler.views import SchedulerClaim, SchedulerPersistentVolume, SchedulerStorageClass
 from kohort.kube.indexer import Indexer
 
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
@@ -23,8 +23,8 @@ class VolumeIndex:
     def __init__(
         self,
         claims: Indexer[SchedulerClaim],
-        volumes: Indexer[SeenPersistentVolume],
-        classes: Indexer[SeenStorageClass],
+        volumes: Indexer[SchedulerPersistentVolume],
+        classes: Indexer[SchedulerStorageClass],
     ) -> None:
         self._claims = claims
         self._volumes = volumes

@@ -23,7 +23,7 @@ MAX_SPECS = 4096
 NO_RESOURCES = ResourceRequirements()
 
 
-class SeenContainer(View):
+class SchedulerContainer(View):
     """Resources and ports of a container."""
 
     resources: ResourceRequirements = NO_RESOURCES
@@ -54,7 +54,7 @@ class EphemeralSource(View):
     """A volume whose claim is created for the pod."""
 
 
-class SeenVolume(View):
+class SchedulerVolume(View):
     """A pod volume that may restrict nodes."""
 
     name: str = ""
@@ -65,8 +65,8 @@ class SeenVolume(View):
 class SchedulerPodSpec(View):
     """Scheduling fields of a pod spec."""
 
-    containers: tuple[SeenContainer, ...] = ()
-    init_containers: tuple[SeenContainer, ...] = ()
+    containers: tuple[SchedulerContainer, ...] = ()
+    init_containers: tuple[SchedulerContainer, ...] = ()
     overhead: ResourceList = {}
     resources: ResourceRequirements | None = None
     node_name: str = ""
@@ -74,14 +74,14 @@ class SchedulerPodSpec(View):
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
-    volumes: tuple[SeenVolume, ...] = ()
+    volumes: tuple[SchedulerVolume, ...] = ()
     scheduler_name: str = ""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     priority: int | None = None
     preemption_policy: str = ""
 
 
-class SeenCondition(View):
+class SchedulerCondition(View):
     """A pod condition."""
 
     type: str = ""
@@ -90,11 +90,11 @@ class SeenCondition(View):
     message: str = ""
 
 
-class SeenPodStatus(View):
+class SchedulerPodStatus(View):
     """Scheduling fields of a pod status."""
 
     phase: str = ""
-    conditions: tuple[SeenCondition, ...] = ()
+    conditions: tuple[SchedulerCondition, ...] = ()
     nominated_node_name: str = ""
     start_time: Time | None = None
 
@@ -105,7 +105,7 @@ class SchedulerPod(ObjectView):
     resource: ClassVar = Pod.resource
 
     spec: SchedulerPodSpec = SchedulerPodSpec()
-    status: SeenPodStatus = SeenPodStatus()
+    status: SchedulerPodStatus = SchedulerPodStatus()
 
 
 @lru_cache(maxsize=MAX_SPECS)
@@ -127,7 +127,7 @@ def strip_unused(pod: SchedulerPod) -> SchedulerPod:
 PODS: Final = TypedResource(SchedulerPod.resource, SchedulerPod, strip_unused)
 
 
-class SeenNodeStatus(View):
+class SchedulerNodeStatus(View):
     """Allocatable resources of a node."""
 
     allocatable: ResourceList = {}
@@ -139,10 +139,10 @@ class SchedulerNode(ObjectView):
     resource: ClassVar = Node.resource
 
     spec: NodeSpec = NodeSpec()
-    status: SeenNodeStatus = SeenNodeStatus()
+    status: SchedulerNodeStatus = SchedulerNodeStatus()
 
 
-class SeenNamespace(ObjectView):
+class SchedulerNamespace(ObjectView):
     """A namespace with its labels."""
 
     resource: ClassVar = Namespace.resource
@@ -161,7 +161,7 @@ class SchedulerBudgetStatus(View):
     disrupted_pods: dict[str, Time] = {}
 
 
-class SeenBudget(ObjectView):
+class SchedulerDisruptionBudget(ObjectView):
     """A PodDisruptionBudget."""
 
     resource: ClassVar = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
@@ -204,7 +204,7 @@ class VolumeSpec(View):
     node_affinity: VolumeNodeAffinity | None = None
 
 
-class SeenPersistentVolume(ObjectView):
+class SchedulerPersistentVolume(ObjectView):
     """A PersistentVolume."""
 
     resource: ClassVar = Resource("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False)
@@ -212,7 +212,7 @@ class SeenPersistentVolume(ObjectView):
     spec: VolumeSpec = VolumeSpec()
 
 
-class SeenStorageClass(ObjectView):
+class SchedulerStorageClass(ObjectView):
     """A StorageClass with its volume binding mode."""
 
     resource: ClassVar = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False)

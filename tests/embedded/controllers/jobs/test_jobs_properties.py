@@ -19,8 +19,8 @@ from kohort.embedded.controllers.jobs.views import (
     INDEX,
     INDEX_FAILURES,
     TRACKING,
-    SeenJob,
-    SeenJobSpec,
+    JobSpecView,
+    JobView,
     is_tracked,
 )
 from kohort.embedded.controllers.status_writer import status_patch
@@ -34,7 +34,7 @@ SUCCEED, FAIL, DELETE, RUN, WAIT = "succeed", "fail", "delete", "run", "wait"
 class JobModel:
     """A Job, its pods and a clock; plans are carried out in full or up to some step."""
 
-    job: SeenJob
+    job: JobView
     pods: dict[str, ControllerPod] = field(default_factory=dict)
     now: datetime = START
     record: FailureRecord = NO_FAILURES
@@ -148,16 +148,16 @@ class JobModel:
             self.pods[pod.metadata.uid] = pod
 
 
-def specs() -> st.SearchStrategy[SeenJobSpec]:
+def specs() -> st.SearchStrategy[JobSpecView]:
     plain = st.builds(
-        SeenJobSpec,
+        JobSpecView,
         parallelism=st.integers(0, 3),
         completions=st.none() | st.integers(0, 5),
         backoff_limit=st.integers(0, 6),
         pod_replacement_policy=st.sampled_from(("Failed", "TerminatingOrFailed")),
     )
     indexed = st.builds(
-        SeenJobSpec,
+        JobSpecView,
         parallelism=st.integers(0, 3),
         completions=st.integers(0, 5),
         completion_mode=st.just("Indexed"),
@@ -169,8 +169,8 @@ def specs() -> st.SearchStrategy[SeenJobSpec]:
     return plain | indexed
 
 
-def jobs() -> st.SearchStrategy[SeenJob]:
-    return st.builds(lambda spec: SeenJob(metadata=ObjectMeta(name="j", uid="j"), spec=spec), specs())
+def jobs() -> st.SearchStrategy[JobView]:
+    return st.builds(lambda spec: JobView(metadata=ObjectMeta(name="j", uid="j"), spec=spec), specs())
 
 
 EVENTS = st.lists(
@@ -180,7 +180,7 @@ EVENTS = st.lists(
 
 @given(job=jobs(), events=EVENTS)
 def test_there_are_never_more_active_pods_than_parallelism_or_completions_left(
-    job: SeenJob, events: list[tuple[str, int]]
+    job: JobView, events: list[tuple[str, int]]
 ) -> None:
     world = JobModel(job)
     for what, chosen in [(WAIT, 0), *events]:
@@ -200,7 +200,7 @@ def test_there_are_never_more_active_pods_than_parallelism_or_completions_left(
     end=st.sampled_from(("Succeeded", "Failed")),
 )
 def test_every_pod_is_counted_once_wherever_a_controller_is_interrupted(
-    job: SeenJob, events: list[tuple[str, int]], steps: list[int], end: str
+    job: JobView, events: list[tuple[str, int]], steps: list[int], end: str
 ) -> None:
     """Steps that are cut off simulate a crash: what was written stays, what was in memory is lost."""
     world = JobModel(job)
@@ -227,7 +227,7 @@ def test_every_pod_is_counted_once_wherever_a_controller_is_interrupted(
 
 
 @given(job=jobs(), failures=st.integers(0, 2))
-def test_a_job_comes_to_its_end_when_its_pods_do(job: SeenJob, failures: int) -> None:
+def test_a_job_comes_to_its_end_when_its_pods_do(job: JobView, failures: int) -> None:
     world = JobModel(job)
     for turn in range(40):
         world.settle()
@@ -245,7 +245,7 @@ def test_a_job_comes_to_its_end_when_its_pods_do(job: SeenJob, failures: int) ->
 
 
 @given(job=jobs(), events=EVENTS)
-def test_a_plan_that_is_carried_out_leaves_nothing_to_do(job: SeenJob, events: list[tuple[str, int]]) -> None:
+def test_a_plan_that_is_carried_out_leaves_nothing_to_do(job: JobView, events: list[tuple[str, int]]) -> None:
     world = JobModel(job)
     for what, chosen in events:
         world.settle()

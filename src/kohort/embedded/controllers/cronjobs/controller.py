@@ -13,8 +13,8 @@ from kohort.api.core.objects import ObjectReference
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.cronjobs.plan import CronPlan, job_name, plan
-from kohort.embedded.controllers.cronjobs.views import CRON_JOBS, SCHEDULED, SeenCronJob, SeenCronJobStatus
-from kohort.embedded.controllers.jobs.views import JOBS, SeenJob
+from kohort.embedded.controllers.cronjobs.views import CRON_JOBS, SCHEDULED, CronJobStatusView, CronJobView
+from kohort.embedded.controllers.jobs.views import JOBS, JobView
 from kohort.embedded.controllers.pod_control import controller_reference
 from kohort.embedded.controllers.status_writer import StatusWriter, status_patch
 from kohort.embedded.controllers.views import controller_of, reference_to
@@ -45,19 +45,19 @@ class CronJobController(BuiltinController[ObjectKey]):
         self._cron_jobs.subscribe(self._on_cron_job)
         self._jobs.subscribe(self._on_job)
 
-    def _on_cron_job(self, old: SeenCronJob | None, new: SeenCronJob | None) -> None:
+    def _on_cron_job(self, old: CronJobView | None, new: CronJobView | None) -> None:
         if new is not None:
             if not self._reports.is_own(new):
                 self._queue.add(new.key)
         elif old is not None:
             self._reports.forget(old.metadata)
 
-    def _on_job(self, old: SeenJob | None, new: SeenJob | None) -> None:
+    def _on_job(self, old: JobView | None, new: JobView | None) -> None:
         job = new or old
         if job is None or (old is not None and new is not None and old.is_finished == new.is_finished):
             return
         owner = controller_of(job.metadata)
-        if owner is not None and owner.kind == SeenCronJob.KIND:
+        if owner is not None and owner.kind == CronJobView.KIND:
             self._queue.add(ObjectKey(job.metadata.namespace, owner.name))
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
@@ -74,7 +74,7 @@ class CronJobController(BuiltinController[ObjectKey]):
             await self._reports.write(found, changes)
         return None if planned.again is None else RequeueAfter(planned.again)
 
-    async def _gone(self, found: SeenCronJob, jobs: list[SeenJob]) -> frozenset[str]:
+    async def _gone(self, found: CronJobView, jobs: list[JobView]) -> frozenset[str]:
         """The active Jobs that neither the cache nor the server has."""
         known = {job.metadata.uid for job in jobs}
         absent = [each for each in found.status.active if each.uid not in known]
@@ -83,7 +83,7 @@ class CronJobController(BuiltinController[ObjectKey]):
     async def _exists(self, listed: ObjectReference) -> bool:
         return await self._get(ObjectKey(listed.namespace, listed.name)) is not None
 
-    async def _get(self, key: ObjectKey) -> SeenJob | None:
+    async def _get(self, key: ObjectKey) -> JobView | None:
         try:
             return await self._objects.get(key)
         except StatusError as error:
@@ -91,7 +91,7 @@ class CronJobController(BuiltinController[ObjectKey]):
                 return None
             raise
 
-    async def _execute(self, found: SeenCronJob, planned: CronPlan) -> SeenCronJobStatus:
+    async def _execute(self, found: CronJobView, planned: CronPlan) -> CronJobStatusView:
         """Deletes Jobs, creates one, and returns the resulting status."""
         for note in planned.notes:
             self._record_event(found, note)
@@ -109,12 +109,12 @@ class CronJobController(BuiltinController[ObjectKey]):
         listed = (*kept, reference_to(job))
         return msgspec.structs.replace(status, active=listed, last_schedule_time=planned.start)
 
-    async def _replace(self, found: SeenCronJob, name: str) -> None:
+    async def _replace(self, found: CronJobView, name: str) -> None:
         job = await self._get(ObjectKey(found.metadata.namespace, name))
         if job is not None:
             await self._delete(found, job)
 
-    async def _delete(self, found: SeenCronJob, job: SeenJob) -> None:
+    async def _delete(self, found: CronJobView, job: JobView) -> None:
         try:
             await self._objects.delete(job.key, DeletionOptions(propagation="Background", uid=job.metadata.uid))
         except StatusError as error:
@@ -124,7 +124,7 @@ class CronJobController(BuiltinController[ObjectKey]):
             raise
         self._record_event(found, EventToRecord("Normal", "SuccessfulDelete", f"Deleted job {job.metadata.name}"))
 
-    async def _start(self, found: SeenCronJob, due: datetime) -> SeenJob | None:
+    async def _start(self, found: CronJobView, due: datetime) -> JobView | None:
         """Creates the Job for a scheduled time or finds it existing; None if another owner's Job has its name."""
         place = JOBS.resource.path(found.metadata.namespace)
         body = self._client.of(JOBS.resource).kind.body(job_for(found, due))
@@ -138,16 +138,16 @@ class CronJobController(BuiltinController[ObjectKey]):
         self._record_event(found, EventToRecord("Normal", "SuccessfulCreate", f"Created job {job.metadata.name}"))
         return job
 
-    async def _own(self, found: SeenCronJob, name: str) -> SeenJob | None:
+    async def _own(self, found: CronJobView, name: str) -> JobView | None:
         job = await self._get(ObjectKey(found.metadata.namespace, name))
         owner = controller_of(job.metadata) if job is not None else None
         return job if owner is not None and owner.uid == found.metadata.uid else None
 
-    def _record_event(self, found: SeenCronJob, note: EventToRecord) -> None:
+    def _record_event(self, found: CronJobView, note: EventToRecord) -> None:
         self._recorder.record(reference_to(found), note)
 
 
-def job_for(found: SeenCronJob, due: datetime) -> dict[str, Json]:
+def job_for(found: CronJobView, due: datetime) -> dict[str, Json]:
     """The manifest of the Job for a scheduled time."""
     template = decode_json(found.spec.job_template)
     metadata = template.get("metadata") or {}
@@ -164,6 +164,6 @@ def job_for(found: SeenCronJob, due: datetime) -> dict[str, Json]:
     }
 
 
-def _owner(job: SeenJob) -> tuple[str, ...]:
+def _owner(job: JobView) -> tuple[str, ...]:
     owner = controller_of(job.metadata)
-    return (owner.uid,) if owner is not None and owner.kind == SeenCronJob.KIND else ()
+    return (owner.uid,) if owner is not None and owner.kind == CronJobView.KIND else ()

@@ -10,8 +10,8 @@ import msgspec
 
 from kohort.api.conditions import is_true
 from kohort.embedded.controllers.cronjobs.schedule import MANY, Schedule, ScheduleError, missed, parse_schedule
-from kohort.embedded.controllers.cronjobs.views import SeenCronJob, SeenCronJobStatus
-from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, SeenJob
+from kohort.embedded.controllers.cronjobs.views import CronJobStatusView, CronJobView
+from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JobView
 from kohort.kube.events import EventToRecord
 
 LEEWAY = 0.1
@@ -24,19 +24,19 @@ class CronPlan:
 
     notes: tuple[EventToRecord, ...] = ()
     """Events to record first."""
-    outdated: tuple[SeenJob, ...] = ()
+    outdated: tuple[JobView, ...] = ()
     """Finished Jobs beyond the history limits."""
     replaced: tuple[str, ...] = ()
     """Names of running Jobs that the next one replaces."""
     start: datetime | None = None
     """The scheduled time for which to create a Job."""
-    status: SeenCronJobStatus = field(default_factory=SeenCronJobStatus)
+    status: CronJobStatusView = field(default_factory=CronJobStatusView)
     """The status before the new Job is created."""
     again: float | None = None
     """Seconds after which to reconcile again."""
 
 
-def plan(found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str], now: datetime) -> CronPlan:
+def plan(found: CronJobView, jobs: Sequence[JobView], gone: frozenset[str], now: datetime) -> CronPlan:
     """Plans the next steps; `gone` are UIDs of active Jobs that no longer exist."""
     outdated = tuple(_outdated(found, jobs))
     status, notes = _seen(found, jobs, gone)
@@ -71,12 +71,12 @@ def _noted(planned: CronPlan, note: EventToRecord) -> CronPlan:
 # Jobs
 
 
-def _ended(job: SeenJob) -> str:
+def _ended(job: JobView) -> str:
     """The condition type with which a Job finished; empty if it has not."""
     return next((type_ for type_ in (COMPLETE, FAILED) if is_true(job.status.conditions, type_)), "")
 
 
-def _outdated(found: SeenCronJob, jobs: Sequence[SeenJob]) -> Iterable[SeenJob]:
+def _outdated(found: CronJobView, jobs: Sequence[JobView]) -> Iterable[JobView]:
     limits = {COMPLETE: found.spec.successful_jobs_history_limit, FAILED: found.spec.failed_jobs_history_limit}
     for end, limit in limits.items():
         ended = sorted((job for job in jobs if _ended(job) == end), key=_started)
@@ -84,14 +84,14 @@ def _outdated(found: SeenCronJob, jobs: Sequence[SeenJob]) -> Iterable[SeenJob]:
             yield from ended[: max(0, len(ended) - limit)]
 
 
-def _started(job: SeenJob) -> tuple[bool, float, str]:
+def _started(job: JobView) -> tuple[bool, float, str]:
     start = job.status.start_time
     return start is None, start.timestamp() if start else 0.0, job.metadata.name
 
 
 def _seen(
-    found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str]
-) -> tuple[SeenCronJobStatus, list[EventToRecord]]:
+    found: CronJobView, jobs: Sequence[JobView], gone: frozenset[str]
+) -> tuple[CronJobStatusView, list[EventToRecord]]:
     """The status without Jobs that finished or disappeared."""
     listed = {each.uid for each in found.status.active}
     notes, over = list[EventToRecord](), set(gone)
@@ -115,7 +115,7 @@ def _seen(
 # Scheduling
 
 
-def _timed(found: SeenCronJob, idle: CronPlan, schedule: Schedule, now: datetime) -> CronPlan:
+def _timed(found: CronJobView, idle: CronPlan, schedule: Schedule, now: datetime) -> CronPlan:
     spec = found.spec
     anchor = found.status.last_schedule_time or found.metadata.creation_timestamp or now
     since = anchor
@@ -162,6 +162,6 @@ def _wait(schedule: Schedule, anchor: datetime, now: datetime) -> float | None:
     return None if following is None else (following - now).total_seconds() + LEEWAY
 
 
-def job_name(found: SeenCronJob, due: datetime) -> str:
+def job_name(found: CronJobView, due: datetime) -> str:
     """The deterministic name of the Job for a scheduled time, so that it is created once."""
     return f"{found.metadata.name}-{int(due.timestamp()) // 60}"

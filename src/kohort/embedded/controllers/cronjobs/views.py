@@ -14,7 +14,7 @@ SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: its scheduled time."""
 
 
-class SeenCronJobSpec(View):
+class CronJobSpecView(View):
     """Spec of a CronJob."""
 
     schedule: str = ""
@@ -27,7 +27,7 @@ class SeenCronJobSpec(View):
     failed_jobs_history_limit: int | None = None
 
 
-class SeenCronJobStatus(View):
+class CronJobStatusView(View):
     """Status of a CronJob."""
 
     active: tuple[ObjectReference, ...] = ()
@@ -35,19 +35,19 @@ class SeenCronJobStatus(View):
     last_successful_time: Time | None = None
 
 
-class SeenCronJob(ObjectView):
+class CronJobView(ObjectView):
     """A CronJob."""
 
     resource: ClassVar = CronJob.resource
 
-    spec: SeenCronJobSpec = SeenCronJobSpec()
-    status: SeenCronJobStatus = SeenCronJobStatus()
+    spec: CronJobSpecView = CronJobSpecView()
+    status: CronJobStatusView = CronJobStatusView()
 
 
-def _with_own_template(found: SeenCronJob) -> SeenCronJob:
+def _with_own_template(found: CronJobView) -> CronJobView:
     """Copies the template's bytes, which otherwise would keep the whole response in memory."""
     spec = msgspec.structs.replace(found.spec, job_template=found.spec.job_template.copy())
     return msgspec.structs.replace(found, spec=spec)
 
 
-CRON_JOBS = TypedResource(SeenCronJob.resource, SeenCronJob, _with_own_template)
+CRON_JOBS = TypedResource(CronJobView.resource, CronJobView, _with_own_template)

@@ -45,8 +45,8 @@ from kohort.embedded.controllers.deployments.scaling import (
 )
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
-    SeenDeployment,
-    SeenReplicaSet,
+    DeploymentView,
+    ReplicaSetView,
     _Conditions,
     in_namespace,
 )
@@ -64,7 +64,7 @@ from kohort.kube.patches import MergePatch
 _ORPHANS = "orphans"
 
 
-def _orphan_index(found: SeenReplicaSet) -> tuple[str, ...]:
+def _orphan_index(found: ReplicaSetView) -> tuple[str, ...]:
     """Index of ReplicaSets without a controller, by namespace."""
     return () if owner_uid(found) else (found.metadata.namespace,)
 
@@ -77,11 +77,11 @@ class DeploymentController(BuiltinController[ObjectKey]):
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
-        self._written = UnobservedWrites[SeenDeployment](client.clock)
-        self._unobserved = UnobservedWrites[SeenReplicaSet](client.clock)
-        self._deployments = informers.of(SeenDeployment)
+        self._written = UnobservedWrites[DeploymentView](client.clock)
+        self._unobserved = UnobservedWrites[ReplicaSetView](client.clock)
+        self._deployments = informers.of(DeploymentView)
         self._deployments.index(BY_NAMESPACE, in_namespace)
-        self._sets = informers.of(SeenReplicaSet)
+        self._sets = informers.of(ReplicaSetView)
         self._sets.index(BY_OWNER, owner_uid)
         self._sets.index(_ORPHANS, _orphan_index)
         self._pods = pods_by_controller(informers)
@@ -91,19 +91,19 @@ class DeploymentController(BuiltinController[ObjectKey]):
         self._sets.subscribe(self._unobserved.observe)
         self._sets.subscribe(self._on_set)
 
-    def _on_deployment(self, old: SeenDeployment | None, new: SeenDeployment | None) -> None:
+    def _on_deployment(self, old: DeploymentView | None, new: DeploymentView | None) -> None:
         if new is not None:
             self._queue.add(key_of(new.metadata))
 
-    def _on_set(self, old: SeenReplicaSet | None, new: SeenReplicaSet | None) -> None:
+    def _on_set(self, old: ReplicaSetView | None, new: ReplicaSetView | None) -> None:
         for found in (old, new):
             owner = controller_of(found.metadata) if found is not None else None
-            if found is not None and owner is not None and owner.kind == SeenDeployment.KIND:
+            if found is not None and owner is not None and owner.kind == DeploymentView.KIND:
                 self._queue.add(ObjectKey(found.metadata.namespace, owner.name))
         if new is not None and controller_of(new.metadata) is None:
             self._enqueue_adopters(new)
 
-    def _enqueue_adopters(self, orphan: SeenReplicaSet) -> None:
+    def _enqueue_adopters(self, orphan: ReplicaSetView) -> None:
         """Enqueues Deployments that may adopt an orphaned ReplicaSet."""
         for found in self._deployments.cache.find(BY_NAMESPACE, orphan.metadata.namespace):
             if compile_or_nothing(found.spec.selector).matches(orphan.metadata.labels):
@@ -135,7 +135,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
         await self._resize(found, sets, conditions)
         return None
 
-    async def _own_sets(self, found: SeenDeployment) -> Sets:
+    async def _own_sets(self, found: DeploymentView) -> Sets:
         cache = self._sets.cache
         own = [self._unobserved.latest(each) for each in cache.find(BY_OWNER, found.metadata.uid)]
         known = {each.metadata.uid for each in own}
@@ -143,7 +143,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
         orphans = cache.find(_ORPHANS, found.metadata.namespace)
         return sorted_sets(found, await self._ref_manager.claim(found, own, orphans))
 
-    async def _resize(self, found: SeenDeployment, sets: Sets, conditions: _Conditions) -> None:
+    async def _resize(self, found: DeploymentView, sets: Sets, conditions: _Conditions) -> None:
         sets = await self._scale(found, sets, resized(found, sets))
         for each in sets.active:
             if size_annotations(found).items() - each.metadata.annotations.items():
@@ -152,7 +152,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
             await self._clean_up(found, sets)
         await self._write(found, counts(found, sets, conditions, self._clock.wall()))
 
-    async def _roll(self, found: SeenDeployment, sets: Sets, conditions: _Conditions) -> RequeueAfter | None:
+    async def _roll(self, found: DeploymentView, sets: Sets, conditions: _Conditions) -> RequeueAfter | None:
         """One step of a rollout: create the new ReplicaSet, scale, or clean up at the end."""
         may_start = is_rolling(found) or not self._runs_old_pods(sets)
         if sets.new is None and may_start:
@@ -166,7 +166,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
         left = seconds_left(found, status, now)
         return RequeueAfter(max(left, 1.0)) if left is not None else None
 
-    def _step(self, found: SeenDeployment, sets: Sets) -> Sizes:
+    def _step(self, found: DeploymentView, sets: Sets) -> Sizes:
         if is_rolling(found):
             return rolling_step(found, sets)
         going = recreate_step(found, sets)
@@ -183,7 +183,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
     # The new ReplicaSet
 
     async def _sync_revision(
-        self, found: SeenDeployment, sets: Sets, new: SeenReplicaSet, conditions: _Conditions
+        self, found: DeploymentView, sets: Sets, new: ReplicaSetView, conditions: _Conditions
     ) -> tuple[Sets, _Conditions]:
         """Syncs annotations and revision between the Deployment and its new ReplicaSet."""
         wanted = new_annotations(found, sets)
@@ -197,7 +197,7 @@ class DeploymentController(BuiltinController[ObjectKey]):
         return sets, conditions
 
     async def _create_new_set(
-        self, found: SeenDeployment, sets: Sets, conditions: _Conditions
+        self, found: DeploymentView, sets: Sets, conditions: _Conditions
     ) -> tuple[Sets, _Conditions]:
         """Creates the ReplicaSet of a new template."""
         size = first_size(found, sets)
@@ -217,9 +217,9 @@ class DeploymentController(BuiltinController[ObjectKey]):
             conditions = put(conditions, new)
         return Sets(made, sets.old), conditions
 
-    async def _make(self, found: SeenDeployment, body: dict[str, Json]) -> SeenReplicaSet:
+    async def _make(self, found: DeploymentView, body: dict[str, Json]) -> ReplicaSetView:
         """Creates the ReplicaSet or returns an equal existing one; a name collision increments collisionCount."""
-        plain = self._client.of(SeenReplicaSet.resource)
+        plain = self._client.of(ReplicaSetView.resource)
         try:
             made = await plain.create(body)
         except StatusError as error:
@@ -235,31 +235,31 @@ class DeploymentController(BuiltinController[ObjectKey]):
             raise
         return self._unobserved.wrote(self._sets.objects.kind.read(plain.kind.body(made)))
 
-    async def _avoid_name(self, found: SeenDeployment) -> None:
+    async def _avoid_name(self, found: DeploymentView) -> None:
         await self._patch_status(found, {"status": {"collisionCount": (found.status.collision_count or 0) + 1}})
 
-    async def _record_rejection(self, found: SeenDeployment, sets: Sets, conditions: _Conditions, text: str) -> None:
+    async def _record_rejection(self, found: DeploymentView, sets: Sets, conditions: _Conditions, text: str) -> None:
         now = self._clock.wall()
         self._record_event(found, "ReplicaSetCreateError", text, kind="Warning")
         if deadline(found) is not None:
             conditions = put(conditions, condition(PROGRESSING, "False", "ReplicaSetCreateError", text, now))
             await self._write(found, counts(found, sets, conditions, now))
 
-    async def _number(self, found: SeenDeployment, revision: str) -> None:
+    async def _number(self, found: DeploymentView, revision: str) -> None:
         if revision and found.metadata.annotations.get(REVISION) != revision:
             change = {"uid": found.metadata.uid, "annotations": {REVISION: revision}}
             await self._patch_status(found, {"metadata": change})
 
     # Scaling
 
-    async def _scale(self, found: SeenDeployment, sets: Sets, sizes: Sizes) -> Sets:
+    async def _scale(self, found: DeploymentView, sets: Sets, sizes: Sizes) -> Sets:
         for each in sets.all:
             size = sizes.get(each.metadata.uid, each.spec.replicas)
             if size != each.spec.replicas:
                 sets = sets.with_changed(await self._scale_one(found, each, size))
         return sets
 
-    async def _scale_one(self, found: SeenDeployment, each: SeenReplicaSet, size: int) -> SeenReplicaSet:
+    async def _scale_one(self, found: DeploymentView, each: ReplicaSetView, size: int) -> ReplicaSetView:
         changed = await self._patch(each, {"annotations": size_annotations(found)}, {"replicas": size})
         before, name = each.spec.replicas, each.metadata.name
         if size != before:
@@ -267,13 +267,13 @@ class DeploymentController(BuiltinController[ObjectKey]):
             self._record_event(found, "ScalingReplicaSet", f"Scaled {way} replica set {name} from {before} to {size}")
         return changed
 
-    async def _patch(self, each: SeenReplicaSet, metadata: dict[str, Json], spec: dict[str, Json]) -> SeenReplicaSet:
+    async def _patch(self, each: ReplicaSetView, metadata: dict[str, Json], spec: dict[str, Json]) -> ReplicaSetView:
         """Patches a ReplicaSet unless it changed meanwhile."""
         state = {"uid": each.metadata.uid, "resourceVersion": each.metadata.resource_version, **metadata}
         patch = MergePatch({"metadata": state, "spec": spec})
         return self._unobserved.wrote(await self._sets.objects.patch(key_of(each.metadata), patch))
 
-    async def _clean_up(self, found: SeenDeployment, sets: Sets) -> None:
+    async def _clean_up(self, found: DeploymentView, sets: Sets) -> None:
         for each in outdated(found, sets.old):
             try:
                 await self._sets.objects.delete(key_of(each.metadata), DeletionOptions(uid=each.metadata.uid))
@@ -283,15 +283,15 @@ class DeploymentController(BuiltinController[ObjectKey]):
 
     # Status
 
-    async def _patch_status(self, found: SeenDeployment, change: dict[str, Json]) -> None:
+    async def _patch_status(self, found: DeploymentView, change: dict[str, Json]) -> None:
         """Patches the status subresource even for annotations: patching the object would increment its generation."""
         objects = self._deployments.objects
         self._written.wrote(await objects.patch(key_of(found.metadata), MergePatch(change), subresource="status"))
 
-    async def _write(self, found: SeenDeployment, status: DeploymentStatus) -> None:
+    async def _write(self, found: DeploymentView, status: DeploymentStatus) -> None:
         answer = await write_status(self._client, found, found.status, status)
         if answer is not None:
             self._written.wrote(answer)
 
-    def _record_event(self, found: SeenDeployment, reason: str, text: str, kind: EventType = "Normal") -> None:
+    def _record_event(self, found: DeploymentView, reason: str, text: str, kind: EventType = "Normal") -> None:
         self._recorder.record(reference_to(found), EventToRecord(kind, reason, text))

@@ -9,7 +9,7 @@ from kohort.api.core.apps import DeploymentStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.deployments.revisions import Sets
 from kohort.embedded.controllers.deployments.scaling import max_unavailable
-from kohort.embedded.controllers.serving import SeenDeployment, _Conditions, without
+from kohort.embedded.controllers.serving import DeploymentView, _Conditions, without
 
 AVAILABLE, PROGRESSING, FAILURE = "Available", "Progressing", "ReplicaFailure"
 _DONE, _LATE = "NewReplicaSetAvailable", "ProgressDeadlineExceeded"
@@ -17,7 +17,7 @@ _PAUSED, _RESUMED = "DeploymentPaused", "DeploymentResumed"
 _NO_DEADLINE = 2**31 - 1
 
 
-def deadline(found: SeenDeployment) -> timedelta | None:
+def deadline(found: DeploymentView) -> timedelta | None:
     """progressDeadlineSeconds of a rollout; None if unlimited."""
     seconds = found.spec.progress_deadline_seconds
     return None if seconds is None or seconds == _NO_DEADLINE else timedelta(seconds=seconds)
@@ -50,7 +50,7 @@ def _in_time(old: StatusCondition | None, new: StatusCondition) -> StatusConditi
     return msgspec.structs.replace(new, last_transition_time=old.last_transition_time)
 
 
-def with_pause(found: SeenDeployment, conditions: _Conditions, now: datetime) -> _Conditions:
+def with_pause(found: DeploymentView, conditions: _Conditions, now: datetime) -> _Conditions:
     """Sets the paused or resumed reason, which stops or restarts the progress deadline."""
     present = find(conditions, PROGRESSING)
     reason = present.reason if present is not None else ""
@@ -63,7 +63,7 @@ def with_pause(found: SeenDeployment, conditions: _Conditions, now: datetime) ->
     return conditions
 
 
-def counts(found: SeenDeployment, sets: Sets, conditions: _Conditions, now: datetime) -> DeploymentStatus:
+def counts(found: DeploymentView, sets: Sets, conditions: _Conditions, now: datetime) -> DeploymentStatus:
     """The status with its counts and the Available condition."""
     available = sum(each.status.available_replicas for each in sets.all)
     wanted = sum(each.spec.replicas for each in sets.all)
@@ -92,7 +92,7 @@ def _terminating(sets: Sets) -> int | None:
     return None if None in reported else sum(count or 0 for count in reported)
 
 
-def rollout_status(found: SeenDeployment, sets: Sets, conditions: _Conditions, now: datetime) -> DeploymentStatus:
+def rollout_status(found: DeploymentView, sets: Sets, conditions: _Conditions, now: datetime) -> DeploymentStatus:
     """The status with the Progressing condition."""
     status = counts(found, sets, conditions, now)
     after = _with_progress(found, sets, status, find(conditions, PROGRESSING), now)
@@ -101,14 +101,14 @@ def rollout_status(found: SeenDeployment, sets: Sets, conditions: _Conditions, n
     return msgspec.structs.replace(status, conditions=after)
 
 
-def is_complete(found: SeenDeployment, status: DeploymentStatus) -> bool:
+def is_complete(found: DeploymentView, status: DeploymentStatus) -> bool:
     """Whether all pods have the current template and are available."""
     counted = (status.updated_replicas, status.replicas, status.available_replicas)
     return counted == (found.spec.replicas,) * 3 and status.observed_generation >= found.metadata.generation
 
 
 def _with_progress(
-    found: SeenDeployment, sets: Sets, status: DeploymentStatus, present: StatusCondition | None, now: datetime
+    found: DeploymentView, sets: Sets, status: DeploymentStatus, present: StatusCondition | None, now: datetime
 ) -> _Conditions:
     if deadline(found) is None:
         return without(status.conditions, PROGRESSING)
@@ -137,19 +137,19 @@ def _is_progress(old: DeploymentStatus, new: DeploymentStatus) -> bool:
     )
 
 
-def _is_late(found: SeenDeployment, present: StatusCondition | None, now: datetime) -> bool:
+def _is_late(found: DeploymentView, present: StatusCondition | None, now: datetime) -> bool:
     due = _due(found, present)
     return present is not None and (present.reason == _LATE or (due is not None and due < now))
 
 
-def _due(found: SeenDeployment, present: StatusCondition | None) -> datetime | None:
+def _due(found: DeploymentView, present: StatusCondition | None) -> datetime | None:
     limit = deadline(found)
     if present is None or present.reason == _DONE or present.last_update_time is None or limit is None:
         return None
     return present.last_update_time + limit
 
 
-def seconds_left(found: SeenDeployment, status: DeploymentStatus, now: datetime) -> float | None:
+def seconds_left(found: DeploymentView, status: DeploymentStatus, now: datetime) -> float | None:
     """Seconds until the progress deadline; None if there is nothing to wait for."""
     present = find(status.conditions, PROGRESSING)
     due = _due(found, present)

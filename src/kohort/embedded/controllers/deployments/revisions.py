@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kohort.api.codec import Json, to_json, without_nulls
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, TemplateJson
+from kohort.embedded.controllers.serving import DeploymentView, ReplicaSetView, TemplateJson
 from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 
 HASH = "pod-template-hash"
@@ -33,27 +33,27 @@ _MAX_NAME_LENGTH = 253
 class Sets:
     """The ReplicaSets of a Deployment, oldest first: the one with the current template and all others."""
 
-    new: SeenReplicaSet | None
-    old: tuple[SeenReplicaSet, ...]
+    new: ReplicaSetView | None
+    old: tuple[ReplicaSetView, ...]
 
     @property
-    def all(self) -> tuple[SeenReplicaSet, ...]:
+    def all(self) -> tuple[ReplicaSetView, ...]:
         """All ReplicaSets."""
         return self.old if self.new is None else (*self.old, self.new)
 
     @property
-    def active(self) -> tuple[SeenReplicaSet, ...]:
+    def active(self) -> tuple[ReplicaSetView, ...]:
         """ReplicaSets with nonzero replicas."""
         return tuple(each for each in self.all if each.spec.replicas > 0)
 
-    def with_changed(self, changed: SeenReplicaSet) -> "Sets":
+    def with_changed(self, changed: ReplicaSetView) -> "Sets":
         """The same sets with a newer version of one of them."""
         uid = changed.metadata.uid
         old = tuple(changed if each.metadata.uid == uid else each for each in self.old)
         return Sets(changed if self.new is not None and self.new.metadata.uid == uid else self.new, old)
 
 
-def sorted_sets(found: SeenDeployment, sets: Iterable[SeenReplicaSet]) -> Sets:
+def sorted_sets(found: DeploymentView, sets: Iterable[ReplicaSetView]) -> Sets:
     """Separates the ReplicaSet with the current template from the others; the oldest of several counts."""
     by_age = sorted(sets, key=age)
     wanted = bare(found.spec.template)
@@ -61,7 +61,7 @@ def sorted_sets(found: SeenDeployment, sets: Iterable[SeenReplicaSet]) -> Sets:
     return Sets(new, tuple(each for each in by_age if each is not new))
 
 
-def age(found: SeenReplicaSet) -> tuple[float, str]:
+def age(found: ReplicaSetView) -> tuple[float, str]:
     """Sort key: oldest first."""
     created = found.metadata.creation_timestamp
     return (created.timestamp() if created else 0.0, found.metadata.name)
@@ -79,7 +79,7 @@ def template_hash(template: TemplateJson, collisions: int | None) -> str:
     return short_hash(bare(template), collisions)
 
 
-def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -> dict[str, Json]:
+def new_set(found: DeploymentView, replicas: int, annotations: dict[str, str]) -> dict[str, Json]:
     """The ReplicaSet for a Deployment's current template."""
     template = found.spec.template
     mark = {HASH: template_hash(template, found.status.collision_count)}
@@ -103,7 +103,7 @@ def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -
     }
 
 
-def revision(found: SeenReplicaSet) -> int:
+def revision(found: ReplicaSetView) -> int:
     """The revision of a ReplicaSet; 0 if it has none."""
     return int64(found.metadata.annotations.get(REVISION, "")) or 0
 
@@ -113,12 +113,12 @@ def next_revision(sets: Sets) -> int:
     return max((revision(each) for each in sets.old), default=0) + 1
 
 
-def copied_annotations(found: SeenDeployment) -> dict[str, str]:
+def copied_annotations(found: DeploymentView) -> dict[str, str]:
     """Annotations copied from a Deployment to its newest ReplicaSet."""
     return {key: value for key, value in found.metadata.annotations.items() if key not in _NOT_COPIED}
 
 
-def new_annotations(found: SeenDeployment, sets: Sets) -> dict[str, str]:
+def new_annotations(found: DeploymentView, sets: Sets) -> dict[str, str]:
     """Annotations of the ReplicaSet with the current template: copied ones and the revision."""
     present = sets.new.metadata.annotations if sets.new is not None else {}
     wanted = {**present, **copied_annotations(found)}
@@ -141,7 +141,7 @@ def _history(past: str, number: str) -> str:
     return ",".join(numbers)
 
 
-def outdated(found: SeenDeployment, sets: Sequence[SeenReplicaSet]) -> list[SeenReplicaSet]:
+def outdated(found: DeploymentView, sets: Sequence[ReplicaSetView]) -> list[ReplicaSetView]:
     """Scaled-down old ReplicaSets beyond revisionHistoryLimit."""
     kept = [each for each in sets if each.metadata.deletion_timestamp is None]
     surplus = len(kept) - found.spec.revision_history_limit
@@ -149,6 +149,6 @@ def outdated(found: SeenDeployment, sets: Sequence[SeenReplicaSet]) -> list[Seen
     return [each for each in oldest if _is_idle(each)]
 
 
-def _is_idle(found: SeenReplicaSet) -> bool:
+def _is_idle(found: ReplicaSetView) -> bool:
     is_observed = found.metadata.generation <= found.status.observed_generation
     return is_observed and found.spec.replicas == 0 and found.status.replicas == 0

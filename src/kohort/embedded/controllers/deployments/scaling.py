@@ -8,31 +8,31 @@ from collections.abc import Sequence
 
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.deployments.revisions import DESIRED, MOST, Sets, age
-from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet
+from kohort.embedded.controllers.serving import DeploymentView, ReplicaSetView
 from kohort.embedded.controllers.shares import rounded_down, rounded_up
 
 Sizes = dict[str, int]
 """Desired size of ReplicaSets by UID; unchanged ones may be missing."""
 
 
-def is_rolling(found: SeenDeployment) -> bool:
+def is_rolling(found: DeploymentView) -> bool:
     """Whether the strategy is RollingUpdate."""
     return found.spec.strategy.type != "Recreate"
 
 
-def surge(found: SeenDeployment) -> int:
+def surge(found: DeploymentView) -> int:
     """Number of pods allowed above the desired number."""
     return _bounds(found)[0] if is_rolling(found) else 0
 
 
-def max_unavailable(found: SeenDeployment) -> int:
+def max_unavailable(found: DeploymentView) -> int:
     """Number of desired pods that may be unavailable."""
     if not is_rolling(found) or found.spec.replicas == 0:
         return 0
     return min(_bounds(found)[1], found.spec.replicas)
 
 
-def _bounds(found: SeenDeployment) -> tuple[int, int]:
+def _bounds(found: DeploymentView) -> tuple[int, int]:
     """maxSurge and maxUnavailable; if both are zero, one pod may be unavailable so that the rollout can progress."""
     rolling = found.spec.strategy.rolling_update
     more = rounded_up((rolling.max_surge if rolling else None) or 0, found.spec.replicas)
@@ -40,12 +40,12 @@ def _bounds(found: SeenDeployment) -> tuple[int, int]:
     return (more, fewer) if more or fewer else (0, 1)
 
 
-def size_annotations(found: SeenDeployment) -> dict[str, str]:
+def size_annotations(found: DeploymentView) -> dict[str, str]:
     """Annotations that record the Deployment's size, to distinguish resizing from a rollout."""
     return {DESIRED: str(found.spec.replicas), MOST: str(found.spec.replicas + surge(found))}
 
 
-def is_resized(found: SeenDeployment, sets: Sets) -> bool:
+def is_resized(found: DeploymentView, sets: Sets) -> bool:
     """Whether the Deployment was resized since its ReplicaSets were last scaled."""
     recorded = (int64(each.metadata.annotations.get(DESIRED, "")) for each in sets.active)
     return any(size is not None and size != found.spec.replicas for size in recorded)
@@ -54,17 +54,17 @@ def is_resized(found: SeenDeployment, sets: Sets) -> bool:
 # Rollout
 
 
-def first_size(found: SeenDeployment, sets: Sets) -> int:
+def first_size(found: DeploymentView, sets: Sets) -> int:
     """Initial size of the ReplicaSet of a new template."""
     return _grown(found, sets, 0) if is_rolling(found) else found.spec.replicas
 
 
-def _grown(found: SeenDeployment, sets: Sets, size: int) -> int:
+def _grown(found: DeploymentView, sets: Sets, size: int) -> int:
     allowance = found.spec.replicas + surge(found) - sum(each.spec.replicas for each in sets.all)
     return size + max(0, min(allowance, found.spec.replicas - size))
 
 
-def rolling_step(found: SeenDeployment, sets: Sets) -> Sizes:
+def rolling_step(found: DeploymentView, sets: Sets) -> Sizes:
     """The next step of a rolling update; empty if it has to wait or is complete."""
     new = sets.new
     if new is None:
@@ -77,7 +77,7 @@ def rolling_step(found: SeenDeployment, sets: Sets) -> Sizes:
     return _shrunk(found, sets, new)
 
 
-def _shrunk(found: SeenDeployment, sets: Sets, new: SeenReplicaSet) -> Sizes:
+def _shrunk(found: DeploymentView, sets: Sets, new: ReplicaSetView) -> Sizes:
     """Scales old ReplicaSets down: unhealthy pods first, then as many as availability allows."""
     least = found.spec.replicas - max_unavailable(found)
     missing = new.spec.replicas - new.status.available_replicas
@@ -97,7 +97,7 @@ def _shrunk(found: SeenDeployment, sets: Sets, new: SeenReplicaSet) -> Sizes:
     return sizes
 
 
-def recreate_step(found: SeenDeployment, sets: Sets) -> Sizes:
+def recreate_step(found: DeploymentView, sets: Sets) -> Sizes:
     """Scales all old ReplicaSets to zero; the caller decides when new pods may start."""
     return {each.metadata.uid: 0 for each in sets.old if each.spec.replicas > 0}
 
@@ -105,7 +105,7 @@ def recreate_step(found: SeenDeployment, sets: Sets) -> Sizes:
 # Resizing
 
 
-def resized(found: SeenDeployment, sets: Sets) -> Sizes:
+def resized(found: DeploymentView, sets: Sets) -> Sizes:
     """Distributes a new size of the Deployment over its ReplicaSets."""
     only = _only_one(sets)
     if only is not None:
@@ -115,7 +115,7 @@ def resized(found: SeenDeployment, sets: Sets) -> Sizes:
     return _proportional(found, sets) if is_rolling(found) and sets.active else {}
 
 
-def _only_one(sets: Sets) -> SeenReplicaSet | None:
+def _only_one(sets: Sets) -> ReplicaSetView | None:
     """The single ReplicaSet with pods; if none has pods, the one to scale."""
     if len(sets.active) == 1:
         return sets.active[0]
@@ -124,13 +124,13 @@ def _only_one(sets: Sets) -> SeenReplicaSet | None:
     return sets.new or max(sets.old, key=age)
 
 
-def _is_saturated(found: SeenDeployment, new: SeenReplicaSet) -> bool:
+def _is_saturated(found: DeploymentView, new: ReplicaSetView) -> bool:
     wanted = found.spec.replicas
     recorded = int64(new.metadata.annotations.get(DESIRED, ""))
     return new.spec.replicas == wanted == recorded == new.status.available_replicas
 
 
-def _proportional(found: SeenDeployment, sets: Sets) -> Sizes:
+def _proportional(found: DeploymentView, sets: Sets) -> Sizes:
     allowed = found.spec.replicas + surge(found) if found.spec.replicas > 0 else 0
     to_add = allowed - sum(each.spec.replicas for each in sets.active)
     ranked = _ranked(sets.active, to_add)
@@ -146,13 +146,13 @@ def _proportional(found: SeenDeployment, sets: Sets) -> Sizes:
     return sizes
 
 
-def _ranked(sets: Sequence[SeenReplicaSet], to_add: int) -> list[SeenReplicaSet]:
+def _ranked(sets: Sequence[ReplicaSetView], to_add: int) -> list[ReplicaSetView]:
     """Largest first; of equal ones the newer when scaling up, the older when scaling down."""
     by_age = sorted(sets, key=age)
     return sorted(by_age[::-1] if to_add > 0 else by_age, key=lambda each: -each.spec.replicas)
 
 
-def _share(found: SeenDeployment, each: SeenReplicaSet) -> int:
+def _share(found: DeploymentView, each: ReplicaSetView) -> int:
     if found.spec.replicas == 0:
         return -each.spec.replicas
     before = int64(each.metadata.annotations.get(MOST, "")) or found.status.replicas

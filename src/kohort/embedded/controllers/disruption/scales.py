@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kohort.api.meta import OwnerReference
-from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, SeenStatefulSet
+from kohort.embedded.controllers.serving import DeploymentView, ReplicaSetView, StatefulSetView
 from kohort.embedded.controllers.views import ControllerPod, controller_of
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -21,9 +21,9 @@ class Scales:
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
         self._mapping = RestMapper(client)
-        self._replica_sets = informers.of(SeenReplicaSet).cache
-        self._deployments = informers.of(SeenDeployment).cache
-        self._stateful_sets = informers.of(SeenStatefulSet).cache
+        self._replica_sets = informers.of(ReplicaSetView).cache
+        self._deployments = informers.of(DeploymentView).cache
+        self._stateful_sets = informers.of(StatefulSetView).cache
 
     async def total(self, pods: Iterable[ControllerPod]) -> int:
         """The sum over all controllers of these pods; pods without a controller do not count."""
@@ -39,12 +39,12 @@ class Scales:
         return known if known is not None else await self._read_scale(pod, owner)
 
     def _known(self, namespace: str, owner: OwnerReference) -> int | None:
-        if owner.api_version != SeenReplicaSet.API_VERSION:
+        if owner.api_version != ReplicaSetView.API_VERSION:
             return None
-        if owner.kind == SeenStatefulSet.KIND:
+        if owner.kind == StatefulSetView.KIND:
             found = self._stateful_sets.get((namespace, owner.name))
             return found.spec.replicas if found and found.metadata.uid == owner.uid else None
-        replica_set = self._replica_sets.get((namespace, owner.name)) if owner.kind == SeenReplicaSet.KIND else None
+        replica_set = self._replica_sets.get((namespace, owner.name)) if owner.kind == ReplicaSetView.KIND else None
         if replica_set is None or replica_set.metadata.uid != owner.uid:
             return None
         above = controller_of(replica_set.metadata)

@@ -14,7 +14,7 @@ from kohort.embedded.controllers.jobs.completion import COMPLETED, JobEnd
 from kohort.embedded.controllers.jobs.failures import apply_policy, has_failed
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, can_count, held_pods
-from kohort.embedded.controllers.jobs.views import SeenJob, SeenJobStatus, index_of
+from kohort.embedded.controllers.jobs.views import JobStatusView, JobView, index_of
 from kohort.embedded.controllers.views import ControllerPod
 
 MAX_UNCOUNTED = 500
@@ -39,11 +39,11 @@ class _UncountedPods:
 class Account:
     """The status with updated counters, and the pods whose finalizer may be removed once it is written."""
 
-    status: SeenJobStatus
+    status: JobStatusView
     release: tuple[ControllerPod, ...]
 
 
-def settle(job: SeenJob, summary: JobPodSummary, status: SeenJobStatus, ending: JobEnd | None) -> Account:
+def settle(job: JobView, summary: JobPodSummary, status: JobStatusView, ending: JobEnd | None) -> Account:
     """Counts listed pods without finalizer and lists the pods that finished since."""
     tracked = {pod.metadata.uid for pod in summary.tracked}
     notes = job.uncounted
@@ -61,25 +61,25 @@ def _kept(uids: Iterable[str], tracked: set[str]) -> dict[str, None]:
     return dict.fromkeys(uid for uid in uids if uid in tracked)
 
 
-def _list_finished(job: SeenJob, summary: JobPodSummary, listed: _UncountedPods, ending: JobEnd | None) -> None:
+def _list_finished(job: JobView, summary: JobPodSummary, listed: _UncountedPods, ending: JobEnd | None) -> None:
     held = {pod.metadata.uid for pod in held_pods(job, summary).values()}
     for pod in _in_order(job, summary.tracked):
         if _may_release(job, pod, ending, held) and _list_pod(job, summary, listed, pod, ending):
             listed.release.append(pod)
 
 
-def _in_order(job: SeenJob, pods: Sequence[ControllerPod]) -> Sequence[ControllerPod]:
+def _in_order(job: JobView, pods: Sequence[ControllerPod]) -> Sequence[ControllerPod]:
     return sorted(pods, key=lambda pod: index_of(pod) or 0) if job.is_indexed else pods
 
 
-def _may_release(job: SeenJob, pod: ControllerPod, ending: JobEnd | None, held: set[str]) -> bool:
+def _may_release(job: JobView, pod: ControllerPod, ending: JobEnd | None, held: set[str]) -> bool:
     if job.is_terminating or ending is not None or pod.status.phase == "Succeeded":
         return True
     return has_failed(job, pod) and pod.metadata.uid not in held
 
 
 def _list_pod(
-    job: SeenJob, summary: JobPodSummary, listed: _UncountedPods, pod: ControllerPod, ending: JobEnd | None
+    job: JobView, summary: JobPodSummary, listed: _UncountedPods, pod: ControllerPod, ending: JobEnd | None
 ) -> bool:
     """Adds a finished pod to the status if it counts; False if the list is full."""
     uid = pod.metadata.uid
@@ -94,7 +94,7 @@ def _list_pod(
     return True
 
 
-def _counts_as_failed(job: SeenJob, pod: ControllerPod, ending: JobEnd | None) -> bool:
+def _counts_as_failed(job: JobView, pod: ControllerPod, ending: JobEnd | None) -> bool:
     """Whether the pod counts as failed: unfinished pods of a failing Job do, surplus pods of a succeeding one do
     not."""
     if ending is None or ending == COMPLETED:
@@ -102,7 +102,7 @@ def _counts_as_failed(job: SeenJob, pod: ControllerPod, ending: JobEnd | None) -
     return pod.status.phase == "Failed" or not ending.is_success
 
 
-def _list_success(job: SeenJob, summary: JobPodSummary, listed: _UncountedPods, pod: ControllerPod) -> bool:
+def _list_success(job: JobView, summary: JobPodSummary, listed: _UncountedPods, pod: ControllerPod) -> bool:
     index = index_of(pod) if job.is_indexed else None
     is_known = index in summary.recorded if job.is_indexed else pod.metadata.uid in listed.succeeded
     if not is_known and not listed.has_capacity:
@@ -114,7 +114,7 @@ def _list_success(job: SeenJob, summary: JobPodSummary, listed: _UncountedPods, 
     return True
 
 
-def _with_indexes(job: SeenJob, summary: JobPodSummary, status: SeenJobStatus, new: set[int]) -> SeenJobStatus:
+def _with_indexes(job: JobView, summary: JobPodSummary, status: JobStatusView, new: set[int]) -> JobStatusView:
     if not job.is_indexed:
         return status
     completed = summary.recorded | Indexes.of(new)

@@ -13,7 +13,7 @@ from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.jobs.failures import FAIL_JOB, apply_policy, has_failed
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary
-from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, SeenJob
+from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, FAILURE_TARGET, SUCCESS_CRITERIA_MET, JobView
 from kohort.embedded.controllers.views import ControllerPod
 
 _FINAL = {SUCCESS_CRITERIA_MET: COMPLETE, FAILURE_TARGET: FAILED}
@@ -41,7 +41,7 @@ class JobEnd:
 COMPLETED = JobEnd(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
-def announced(job: SeenJob) -> JobEnd | None:
+def announced(job: JobView) -> JobEnd | None:
     """The result recorded in the status."""
     for type_ in _FINAL:
         found = find(job.status.conditions, type_)
@@ -50,7 +50,7 @@ def announced(job: SeenJob) -> JobEnd | None:
     return None
 
 
-def find_ending(job: SeenJob, summary: JobPodSummary, pods: Sequence[ControllerPod], now: datetime) -> JobEnd | None:
+def find_ending(job: JobView, summary: JobPodSummary, pods: Sequence[ControllerPod], now: datetime) -> JobEnd | None:
     """The result a Job has reached other than by its completions."""
     return (
         announced(job)
@@ -62,13 +62,13 @@ def find_ending(job: SeenJob, summary: JobPodSummary, pods: Sequence[ControllerP
     )
 
 
-def is_complete(job: SeenJob, summary: JobPodSummary) -> bool:
+def is_complete(job: JobView, summary: JobPodSummary) -> bool:
     """Whether enough pods have succeeded and none is active; without completions one success is enough."""
     wanted = 1 if job.spec.completions is None else job.spec.completions
     return summary.succeeded >= wanted and not summary.active
 
 
-def deadline_in(job: SeenJob, start: datetime | None, now: datetime) -> float | None:
+def deadline_in(job: JobView, start: datetime | None, now: datetime) -> float | None:
     """Seconds until activeDeadlineSeconds is exceeded."""
     limit = job.spec.active_deadline_seconds
     if limit is None or start is None or job.spec.suspend:
@@ -80,7 +80,7 @@ def _failure(reason: str, message: str) -> JobEnd:
     return JobEnd(FAILURE_TARGET, reason, message)
 
 
-def _by_policy(job: SeenJob, pods: Sequence[ControllerPod]) -> JobEnd | None:
+def _by_policy(job: JobView, pods: Sequence[ControllerPod]) -> JobEnd | None:
     policy = job.spec.pod_failure_policy
     for pod in pods if policy else ():
         policy_result = apply_policy(policy, pod) if has_failed(job, pod) else None
@@ -89,7 +89,7 @@ def _by_policy(job: SeenJob, pods: Sequence[ControllerPod]) -> JobEnd | None:
     return None
 
 
-def _by_failures(job: SeenJob, summary: JobPodSummary, pods: Sequence[ControllerPod]) -> JobEnd | None:
+def _by_failures(job: JobView, summary: JobPodSummary, pods: Sequence[ControllerPod]) -> JobEnd | None:
     limit = job.spec.backoff_limit
     if summary.failed > limit or sum(restarts(pod) for pod in pods) >= max(limit, 1):
         return _failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -103,14 +103,14 @@ def restarts(pod: ControllerPod) -> int:
     return sum(each.restart_count for each in (*pod.status.init_container_statuses, *pod.status.container_statuses))
 
 
-def _by_deadline(job: SeenJob, now: datetime) -> JobEnd | None:
+def _by_deadline(job: JobView, now: datetime) -> JobEnd | None:
     left = deadline_in(job, job.status.start_time, now)
     if left is None or left > 0:
         return None
     return _failure("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
-def _by_indexes(job: SeenJob, summary: JobPodSummary) -> JobEnd | None:
+def _by_indexes(job: JobView, summary: JobPodSummary) -> JobEnd | None:
     if summary.failed_indexes is None:
         return None
     failed, most = len(summary.failed_indexes), job.spec.max_failed_indexes
@@ -121,7 +121,7 @@ def _by_indexes(job: SeenJob, summary: JobPodSummary) -> JobEnd | None:
     return None
 
 
-def _by_success_policy(job: SeenJob, summary: JobPodSummary) -> JobEnd | None:
+def _by_success_policy(job: JobView, summary: JobPodSummary) -> JobEnd | None:
     policy = job.spec.success_policy
     if policy is None or not summary.completed:
         return None

@@ -18,7 +18,7 @@ from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.making import build_pods
 from kohort.embedded.controllers.jobs.orphans import SLOW_RETRIES, OrphanPods
 from kohort.embedded.controllers.jobs.plan import JobPlan, plan
-from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_tracked
+from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, JobView, is_tracked
 from kohort.embedded.controllers.pod_control import PodControl
 from kohort.embedded.controllers.status_writer import StatusWriter, status_patch
 from kohort.embedded.controllers.views import ControllerPod, controller_of, reference_to
@@ -78,7 +78,7 @@ class JobController(BuiltinController[ObjectKey]):
 
     # Event handlers
 
-    def _on_job(self, old: SeenJob | None, new: SeenJob | None) -> None:
+    def _on_job(self, old: JobView | None, new: JobView | None) -> None:
         if new is None:
             if old is not None:
                 self._forget(old)
@@ -94,7 +94,7 @@ class JobController(BuiltinController[ObjectKey]):
         elif not self._reports.is_own(new):
             self._queue.add_after(new.key, EVENT_DELAY)
 
-    def _forget(self, job: SeenJob) -> None:
+    def _forget(self, job: JobView) -> None:
         """Drops the state of a finished or deleted Job and releases its pods."""
         uid = job.metadata.uid
         self._expectations.forget(uid)
@@ -143,7 +143,7 @@ class JobController(BuiltinController[ObjectKey]):
             log.debug("%s: conflict, reconciling again", key)
             return RequeueAfter(EVENT_DELAY)
 
-    async def _work_on(self, job: SeenJob) -> RequeueAfter | None:
+    async def _work_on(self, job: JobView) -> RequeueAfter | None:
         for _ in range(_MAX_PLANS):
             planned = await self._plan(job)
             rejection: KubeError | None = None
@@ -161,13 +161,13 @@ class JobController(BuiltinController[ObjectKey]):
             job = written
         return RequeueAfter(EVENT_DELAY)
 
-    async def _plan(self, job: SeenJob, decided: JobEnd | None = None) -> JobPlan:
+    async def _plan(self, job: JobView, decided: JobEnd | None = None) -> JobPlan:
         claimed = await self._ref_manager.claim(job, compile_selector(job.spec.selector), self._pods.cache)
         pods = self._expectations.overlay(job.metadata.uid, claimed)
         record = self._records.get(job.metadata.uid, NO_FAILURES)
         return plan(job, pods, self._clock.wall(), record, decided)
 
-    async def _change_pods(self, job: SeenJob, planned: JobPlan) -> KubeError | None:
+    async def _change_pods(self, job: JobView, planned: JobPlan) -> KubeError | None:
         """Deletes and creates pods; returns the first rejection, if any."""
         rejections = [
             *await _each(planned.removals, lambda pod: self._remove_surplus(job, pod)),
@@ -180,20 +180,20 @@ class JobController(BuiltinController[ObjectKey]):
             rejections.append(batch.rejection)
         return rejections[0] if rejections else None
 
-    async def _remove_surplus(self, job: SeenJob, pod: ControllerPod) -> None:
+    async def _remove_surplus(self, job: JobView, pod: ControllerPod) -> None:
         await self._drop_finalizer(job, pod)
         await self._delete(job, pod)
 
-    async def _delete(self, job: SeenJob, pod: ControllerPod) -> None:
+    async def _delete(self, job: JobView, pod: ControllerPod) -> None:
         await self._pod_control.delete(job, pod)
         self._expectations.deleted(job.metadata.uid, pod)
 
-    async def _drop_finalizer(self, job: SeenJob, pod: ControllerPod) -> None:
+    async def _drop_finalizer(self, job: JobView, pod: ControllerPod) -> None:
         if is_tracked(pod):
             await self._pod_control.drop_finalizer(pod, TRACKING)
             self._expectations.released(job.metadata.uid, pod, TRACKING)
 
-    async def _report(self, job: SeenJob, planned: JobPlan) -> SeenJob:
+    async def _report(self, job: JobView, planned: JobPlan) -> JobView:
         """Writes the status if it changed; returns the same Job otherwise."""
         changes = status_patch(job.status, planned.status)
         if not changes:
@@ -204,17 +204,17 @@ class JobController(BuiltinController[ObjectKey]):
             self._recorder.record(reference_to(job), note)
         return written
 
-    async def _release(self, job: SeenJob, pods: Iterable[ControllerPod]) -> None:
+    async def _release(self, job: JobView, pods: Iterable[ControllerPod]) -> None:
         rejections = await _each(pods, lambda pod: self._drop_finalizer(job, pod))
         if rejections:
             raise rejections[0]
 
 
-def _uid(job: SeenJob) -> tuple[str]:
+def _uid(job: JobView) -> tuple[str]:
     return (job.metadata.uid,)
 
 
-def _manual_selector(job: SeenJob) -> tuple[str, ...]:
+def _manual_selector(job: JobView) -> tuple[str, ...]:
     """Index by namespace of Jobs with a manual selector, which may match pods of others."""
     return (job.metadata.namespace,) if job.spec.manual_selector else ()
 
@@ -222,7 +222,7 @@ def _manual_selector(job: SeenJob) -> tuple[str, ...]:
 def _owners(*states: ControllerPod | None) -> set[str]:
     """Index of pods by the UIDs of their present and former Jobs."""
     owners = (controller_of(pod.metadata) for pod in states if pod is not None)
-    return {owner.uid for owner in owners if owner is not None and owner.kind == SeenJob.KIND}
+    return {owner.uid for owner in owners if owner is not None and owner.kind == JobView.KIND}
 
 
 def _matters(old: ControllerPod | None, new: ControllerPod | None) -> bool:

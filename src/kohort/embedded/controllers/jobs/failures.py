@@ -9,7 +9,7 @@ from kohort.api.conditions import find
 from kohort.api.core.batch import ExitCodeRequirement, PodConditionPattern, PodFailurePolicy, PodFailureRule
 from kohort.api.core.objects import StatusCondition
 from kohort.api.core.pods import ContainerStatus
-from kohort.embedded.controllers.jobs.views import INDEX_FAILURES, INDEX_IGNORED, SeenJob
+from kohort.embedded.controllers.jobs.views import INDEX_FAILURES, INDEX_IGNORED, JobView
 from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.backoff import Backoff
 
@@ -18,7 +18,7 @@ _WAITS: Final = Backoff(base=10.0, cap=600.0, jitter=0.0)
 _MAX_FAILURES = 2**31 - 1
 
 
-def has_failed(job: SeenJob, pod: ControllerPod) -> bool:
+def has_failed(job: JobView, pod: ControllerPod) -> bool:
     """Whether a pod counts as failed; terminating pods do, unless podReplacementPolicy is Failed."""
     if pod.status.phase == "Failed":
         return True
@@ -159,7 +159,7 @@ def _number(text: str | None) -> int:
     return number if number <= _MAX_FAILURES else 0
 
 
-def failures_with(job: SeenJob, pod: ControllerPod) -> IndexFailures:
+def failures_with(job: JobView, pod: ControllerPod) -> IndexFailures:
     """The failures of an index including this pod."""
     before = failures_before(pod)
     if apply_policy(job.spec.pod_failure_policy, pod).counts:

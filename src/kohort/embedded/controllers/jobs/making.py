@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from kohort.api.codec import Json, decode_json
 from kohort.embedded.controllers.jobs.pod_changes import NewPod
-from kohort.embedded.controllers.jobs.views import INDEX, INDEX_FAILURES, INDEX_IGNORED, TRACKING, SeenJob
+from kohort.embedded.controllers.jobs.views import INDEX, INDEX_FAILURES, INDEX_IGNORED, TRACKING, JobView
 from kohort.embedded.controllers.pod_control import pod_from_template
 
 MAX_PREFIX_LENGTH: Final = 58
@@ -16,7 +16,7 @@ _VARIABLE: Final = {
 }
 
 
-def build_pods(job: SeenJob, wanted: Sequence[NewPod]) -> list[dict[str, Json]]:
+def build_pods(job: JobView, wanted: Sequence[NewPod]) -> list[dict[str, Json]]:
     """Manifests for new pods of a Job."""
     template = decode_json(job.spec.template)
     if job.is_indexed:
@@ -28,7 +28,7 @@ def build_pods(job: SeenJob, wanted: Sequence[NewPod]) -> list[dict[str, Json]]:
     return [_indexed(job, pattern, new) if job.is_indexed else pattern for new in wanted]
 
 
-def _indexed(job: SeenJob, pattern: dict[str, Any], new: NewPod) -> dict[str, Json]:
+def _indexed(job: JobView, pattern: dict[str, Any], new: NewPod) -> dict[str, Json]:
     index, metadata = str(new.index), pattern["metadata"]
     annotations = {**metadata.get("annotations", {}), INDEX: index, **_failures(new)}
     labels = {**metadata.get("labels", {}), INDEX: index}

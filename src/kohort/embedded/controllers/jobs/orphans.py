@@ -7,7 +7,7 @@ cache.
 from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import pods_of
-from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_tracked
+from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, JobView, is_tracked
 from kohort.embedded.controllers.pod_control import PodControl
 from kohort.embedded.controllers.views import ControllerPod, controller_of
 from kohort.kube.backoff import Backoff
@@ -31,7 +31,7 @@ class OrphanPods(BuiltinController[ObjectKey]):
     LIMITS = SLOW_RETRIES
 
     def __init__(
-        self, client: Client, pod_control: PodControl, jobs: Indexer[SeenJob], pods: Indexer[ControllerPod]
+        self, client: Client, pod_control: PodControl, jobs: Indexer[JobView], pods: Indexer[ControllerPod]
     ) -> None:
         super().__init__(client)
         self._pod_control = pod_control
@@ -67,11 +67,11 @@ class OrphanPods(BuiltinController[ObjectKey]):
         await self._pod_control.drop_finalizer(pod, TRACKING)
         return None
 
-    def _cached(self, pod: ControllerPod, owner: OwnerReference) -> SeenJob | None:
+    def _cached(self, pod: ControllerPod, owner: OwnerReference) -> JobView | None:
         job = self._jobs.get((pod.metadata.namespace, owner.name))
         return job if job is not None and job.metadata.uid == owner.uid else None
 
-    def _counts(self, job: SeenJob | None) -> bool:
+    def _counts(self, job: JobView | None) -> bool:
         """Whether a Job will count its pods, by this or another controller."""
         return job is not None and (job.is_foreign or not job.is_finished)
 
@@ -86,4 +86,4 @@ class OrphanPods(BuiltinController[ObjectKey]):
 
 
 def _is_job(owner: OwnerReference) -> bool:
-    return owner.kind == "Job" and owner.api_version == SeenJob.resource.api_version
+    return owner.kind == "Job" and owner.api_version == JobView.resource.api_version

@@ -24,7 +24,7 @@ from kohort.embedded.controllers.jobs.completion import (
 from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.pod_changes import AS_IT_IS, NewPod, PodChanges, plan_pod_changes
 from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, summarize_pods
-from kohort.embedded.controllers.jobs.views import COMPLETE, SUSPENDED, SeenJob, SeenJobStatus
+from kohort.embedded.controllers.jobs.views import COMPLETE, SUSPENDED, JobStatusView, JobView
 from kohort.embedded.controllers.views import ControllerPod
 from kohort.kube.events import EventToRecord
 
@@ -38,7 +38,7 @@ class JobPlan:
     deletes: tuple[ControllerPod, ...]
     """Pods to delete because the Job finishes; they keep their finalizer until they are counted."""
     creates: tuple[NewPod, ...]
-    status: SeenJobStatus
+    status: JobStatusView
     """Written if it differs from the Job's."""
     release: tuple[ControllerPod, ...]
     """Pods whose finalizer is removed once the status is written."""
@@ -58,7 +58,7 @@ class JobPlan:
 
 
 def plan(
-    job: SeenJob,
+    job: JobView,
     pods: Sequence[ControllerPod],
     now: datetime,
     record: FailureRecord = NO_FAILURES,
@@ -95,7 +95,7 @@ def plan(
     )
 
 
-def _counted(job: SeenJob, summary: JobPodSummary, now: datetime) -> SeenJobStatus:
+def _counted(job: JobView, summary: JobPodSummary, now: datetime) -> JobStatusView:
     """The status with current counts; startTime is set when the Job is first not suspended."""
     start = job.status.start_time
     return msgspec.structs.replace(
@@ -108,8 +108,8 @@ def _counted(job: SeenJob, summary: JobPodSummary, now: datetime) -> SeenJobStat
 
 
 def _concluded(
-    job: SeenJob, summary: JobPodSummary, status: SeenJobStatus, ending: JobEnd | None, now: datetime
-) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
+    job: JobView, summary: JobPodSummary, status: JobStatusView, ending: JobEnd | None, now: datetime
+) -> tuple[JobStatusView, tuple[EventToRecord, ...]]:
     """The status with the pending result or, when every pod has terminated and is counted, the terminal condition."""
     if ending is None:
         return status, ()
@@ -124,14 +124,14 @@ def _concluded(
     return status, (*_too_many(job, status), EventToRecord("Normal", "Completed", "Job completed"))
 
 
-def _too_many(job: SeenJob, status: SeenJobStatus) -> tuple[EventToRecord, ...]:
+def _too_many(job: JobView, status: JobStatusView) -> tuple[EventToRecord, ...]:
     if job.spec.completions is None or status.succeeded <= job.spec.completions:
         return ()
     message = "Too many succeeded pods running after completion count reached"
     return (EventToRecord("Warning", "TooManySucceededPods", message),)
 
 
-def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
+def _suspended(job: JobView, status: JobStatusView, now: datetime) -> tuple[JobStatusView, tuple[EventToRecord, ...]]:
     """The status with the Suspended condition; resuming resets startTime."""
     if job.spec.suspend == is_true(status.conditions, SUSPENDED):
         return status, ()
@@ -143,7 +143,7 @@ def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[Seen
     return msgspec.structs.replace(status, start_time=now), (EventToRecord("Normal", "Resumed", "Job resumed"),)
 
 
-def _with(status: SeenJobStatus, new: StatusCondition) -> SeenJobStatus:
+def _with(status: JobStatusView, new: StatusCondition) -> JobStatusView:
     """Sets a condition."""
     others = [each for each in status.conditions if each.type != new.type]
     if len(others) == len(status.conditions):
@@ -154,7 +154,7 @@ def _with(status: SeenJobStatus, new: StatusCondition) -> SeenJobStatus:
 
 
 def _again(
-    job: SeenJob, status: SeenJobStatus, pod_changes: PodChanges, ending: JobEnd | None, now: datetime
+    job: JobView, status: JobStatusView, pod_changes: PodChanges, ending: JobEnd | None, now: datetime
 ) -> float | None:
     if ending is not None:
         return None

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from kohort.embedded.controllers.jobs.failures import FailureRecord, IndexFailures, failures_with, index_wait
 from kohort.embedded.controllers.jobs.pod_summary import JobPodSummary, can_count, held_pods, indexes_of
-from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
+from kohort.embedded.controllers.jobs.views import JobView, index_of, is_tracked
 from kohort.embedded.controllers.views import ControllerPod
 
 MAX_BATCH = 500
@@ -38,7 +38,7 @@ class PodChanges:
 AS_IT_IS = PodChanges()
 
 
-def plan_pod_changes(job: SeenJob, summary: JobPodSummary, record: FailureRecord, now: datetime) -> PodChanges:
+def plan_pod_changes(job: JobView, summary: JobPodSummary, record: FailureRecord, now: datetime) -> PodChanges:
     """Brings the number of active pods to the desired one."""
     if job.spec.suspend:
         return PodChanges(removals=summary.active)
@@ -59,14 +59,14 @@ def plan_pod_changes(job: SeenJob, summary: JobPodSummary, record: FailureRecord
     return PodChanges((NewPod(),) * short)
 
 
-def _wanted(job: SeenJob, summary: JobPodSummary) -> int:
+def _wanted(job: JobView, summary: JobPodSummary) -> int:
     """Desired number of active pods: at most the remaining completions; after a success, the present ones."""
     if job.spec.completions is not None:
         return max(0, min(job.spec.parallelism, job.spec.completions - summary.succeeded))
     return len(summary.active) if summary.succeeded else job.spec.parallelism
 
 
-def _pending(job: SeenJob, summary: JobPodSummary, count: int) -> list[int]:
+def _pending(job: JobView, summary: JobPodSummary, count: int) -> list[int]:
     taken = summary.completed | indexes_of(summary.active)
     if job.replaces_only_failed:
         taken |= indexes_of(summary.terminating)
@@ -75,7 +75,7 @@ def _pending(job: SeenJob, summary: JobPodSummary, count: int) -> list[int]:
     return taken.missing(job.spec.completions or 0, count)
 
 
-def _by_index(job: SeenJob, summary: JobPodSummary, short: int, now: datetime) -> PodChanges:
+def _by_index(job: JobView, summary: JobPodSummary, short: int, now: datetime) -> PodChanges:
     """Backoff applies per index; an index that may start does not wait for others."""
     held = held_pods(job, summary)
     waits = {index: index_wait(held.get(index), now) for index in _pending(job, summary, short)}
@@ -84,21 +84,21 @@ def _by_index(job: SeenJob, summary: JobPodSummary, short: int, now: datetime) -
     return PodChanges(creates, wait=min((wait for wait in waits.values() if wait > 0), default=None))
 
 
-def _failures(job: SeenJob, predecessor: ControllerPod | None) -> IndexFailures:
+def _failures(job: JobView, predecessor: ControllerPod | None) -> IndexFailures:
     return IndexFailures() if predecessor is None else failures_with(job, predecessor)
 
 
 # Deletion
 
 
-def _surplus(job: SeenJob, summary: JobPodSummary) -> list[ControllerPod]:
+def _surplus(job: JobView, summary: JobPodSummary) -> list[ControllerPod]:
     """Pods without a valid index, then as many as exceed the desired number, least advanced first."""
     misplaced, placed = _misplaced(job, summary.active)
     excess = len(placed) - _wanted(job, summary)
     return misplaced + sorted(placed, key=_advance)[:excess] if excess > 0 else misplaced
 
 
-def _misplaced(job: SeenJob, active: Sequence[ControllerPod]) -> tuple[list[ControllerPod], list[ControllerPod]]:
+def _misplaced(job: JobView, active: Sequence[ControllerPod]) -> tuple[list[ControllerPod], list[ControllerPod]]:
     """Pods of an Indexed Job without a valid index or duplicating one; and the others."""
     if not job.is_indexed:
         return [], list(active)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kohort.embedded.controllers.jobs.failures import FAIL_INDEX, apply_policy, failures_before, finish_time, has_failed
 from kohort.embedded.controllers.jobs.indexes import Indexes
-from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
+from kohort.embedded.controllers.jobs.views import JobView, index_of, is_tracked
 from kohort.embedded.controllers.views import ControllerPod
 
 NO_INDEXES = Indexes()
@@ -41,7 +41,7 @@ class JobPodSummary:
         return sum(pod.is_ready for pod in self.active)
 
 
-def summarize_pods(job: SeenJob, pods: Sequence[ControllerPod]) -> JobPodSummary:
+def summarize_pods(job: JobView, pods: Sequence[ControllerPod]) -> JobPodSummary:
     """Groups a Job's pods by state."""
     tracked = tuple(pod for pod in pods if is_tracked(pod))
     valid = [pod for pod in tracked if can_count(job, pod)]
@@ -66,7 +66,7 @@ def summarize_pods(job: SeenJob, pods: Sequence[ControllerPod]) -> JobPodSummary
     )
 
 
-def can_count(job: SeenJob, pod: ControllerPod) -> bool:
+def can_count(job: JobView, pod: ControllerPod) -> bool:
     """Whether a pod can count: in an Indexed Job its index must be below completions."""
     if not job.is_indexed:
         return True
@@ -86,19 +86,19 @@ def _new(
     return (pod for pod in pods if pod.metadata.uid not in seen and matches(pod))
 
 
-def _completed(job: SeenJob, valid: Iterable[ControllerPod]) -> tuple[Indexes, Indexes]:
+def _completed(job: JobView, valid: Iterable[ControllerPod]) -> tuple[Indexes, Indexes]:
     if not job.is_indexed:
         return NO_INDEXES, NO_INDEXES
     recorded = Indexes.parse(job.status.completed_indexes, job.spec.completions or 0)
     return recorded, recorded | indexes_of(pod for pod in valid if pod.status.phase == "Succeeded")
 
 
-def _failed_indexes(job: SeenJob, valid: Iterable[ControllerPod]) -> Indexes:
+def _failed_indexes(job: JobView, valid: Iterable[ControllerPod]) -> Indexes:
     recorded = Indexes.parse(job.status.failed_indexes or "", job.spec.completions or 0)
     return recorded | indexes_of(pod for pod in valid if _ends_its_index(job, pod))
 
 
-def _ends_its_index(job: SeenJob, pod: ControllerPod) -> bool:
+def _ends_its_index(job: JobView, pod: ControllerPod) -> bool:
     """Whether a pod's failure exceeds backoffLimitPerIndex."""
     if not has_failed(job, pod):
         return False
@@ -108,7 +108,7 @@ def _ends_its_index(job: SeenJob, pod: ControllerPod) -> bool:
     return policy_result.counts and failures_before(pod).counted >= (job.spec.backoff_limit_per_index or 0)
 
 
-def held_pods(job: SeenJob, summary: JobPodSummary) -> dict[int, ControllerPod]:
+def held_pods(job: JobView, summary: JobPodSummary) -> dict[int, ControllerPod]:
     """The last failed pod of each index that awaits a replacement, which inherits its failure count.
 
     It keeps its finalizer until then, or the count would be lost.

@@ -29,7 +29,7 @@ COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 SUCCESS_CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 
 
-class SeenJobSpec(View):
+class JobSpecView(View):
     """Spec of a Job."""
 
     parallelism: int = 1
@@ -50,7 +50,7 @@ class SeenJobSpec(View):
     managed_by: str = ""
 
 
-class SeenJobStatus(View):
+class JobStatusView(View):
     """Status of a Job; counts that Kubernetes writes even when zero are None until then."""
 
     conditions: tuple[StatusCondition, ...] = ()
@@ -66,13 +66,13 @@ class SeenJobStatus(View):
     uncounted_terminated_pods: UncountedTerminatedPods | None = None
 
 
-class SeenJob(ObjectView):
+class JobView(ObjectView):
     """A Job."""
 
     resource: ClassVar = Job.resource
 
-    spec: SeenJobSpec = SeenJobSpec()
-    status: SeenJobStatus = SeenJobStatus()
+    spec: JobSpecView = JobSpecView()
+    status: JobStatusView = JobStatusView()
 
     @property
     def is_indexed(self) -> bool:
@@ -105,13 +105,13 @@ class SeenJob(ObjectView):
         return self.status.uncounted_terminated_pods or UncountedTerminatedPods()
 
 
-def _with_own_template(job: SeenJob) -> SeenJob:
+def _with_own_template(job: JobView) -> JobView:
     """Copies the template's bytes, which otherwise would keep the whole response in memory."""
     spec = msgspec.structs.replace(job.spec, template=job.spec.template.copy())
     return msgspec.structs.replace(job, spec=spec)
 
 
-JOBS = TypedResource(SeenJob.resource, SeenJob, _with_own_template)
+JOBS = TypedResource(JobView.resource, JobView, _with_own_template)
 
 
 def is_tracked(pod: ControllerPod) -> bool:

@@ -20,7 +20,7 @@ from kohort.embedded.controllers.controller_ref import (
 from kohort.embedded.controllers.expectations import PodExpectations
 from kohort.embedded.controllers.pod_control import PodControl, pod_from_template
 from kohort.embedded.controllers.replicasets.plan import ReplicaFailure, plan, status_of
-from kohort.embedded.controllers.serving import BY_NAMESPACE, SeenReplicaSet, event_delay, in_namespace
+from kohort.embedded.controllers.serving import BY_NAMESPACE, ReplicaSetView, event_delay, in_namespace
 from kohort.embedded.controllers.status_writer import write_status
 from kohort.embedded.controllers.views import ControllerPod, controller_of, key_of
 from kohort.kube.client import Client
@@ -41,7 +41,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         self._ref_manager = ControllerRefManager(client)
         self._expectations = PodExpectations(client.clock)
         self._written: dict[str, ReplicaSetStatus] = {}
-        self._sets = informers.of(SeenReplicaSet)
+        self._sets = informers.of(ReplicaSetView)
         self._sets.index(BY_NAMESPACE, in_namespace)
         self._sets.index(BY_OWNER, owner_uid)
         self._pods = pods_by_controller(informers)
@@ -49,7 +49,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         self._pods.subscribe(self._expectations.observe)
         self._pods.subscribe(self._on_pod)
 
-    def _on_set(self, old: SeenReplicaSet | None, new: SeenReplicaSet | None) -> None:
+    def _on_set(self, old: ReplicaSetView | None, new: ReplicaSetView | None) -> None:
         if new is None:
             if old is not None:
                 self._expectations.forget(old.metadata.uid)
@@ -57,7 +57,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         elif old is None or not self._is_echo(old, new):
             self._queue.add(key_of(new.metadata))
 
-    def _is_echo(self, old: SeenReplicaSet, new: SeenReplicaSet) -> bool:
+    def _is_echo(self, old: ReplicaSetView, new: ReplicaSetView) -> bool:
         """Whether only the status changed, to what this controller wrote last."""
         reported = self._written.get(new.metadata.uid)
         same = replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
@@ -66,7 +66,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
     def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         owners = [controller_of(pod.metadata) for pod in (old, new) if pod is not None]
         for pod, owner in zip((pod for pod in (old, new) if pod is not None), owners, strict=True):
-            if owner is not None and owner.kind == SeenReplicaSet.KIND:
+            if owner is not None and owner.kind == ReplicaSetView.KIND:
                 self._enqueue(ObjectKey(pod.metadata.namespace, owner.name))
         is_news = old is None or new is None or old.metadata.labels != new.metadata.labels or owners[0] != owners[-1]
         if new is not None and owners[-1] is None and is_news:
@@ -103,7 +103,7 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now.timestamp())
         return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
-    async def _execute(self, found: SeenReplicaSet, pods: list[ControllerPod]) -> KubeError | None:
+    async def _execute(self, found: ReplicaSetView, pods: list[ControllerPod]) -> KubeError | None:
         """Executes the plan; returns the first rejection, if any."""
         wanted = plan(found, pods, self._related(found) if len(pods) > found.spec.replicas else (), self._clock.wall())
         if wanted.creates:
@@ -114,16 +114,16 @@ class ReplicaSetController(BuiltinController[ObjectKey]):
             return batch.rejection
         return await run_in_batches([partial(self._delete, found, pod) for pod in wanted.deletes])
 
-    async def _delete(self, found: SeenReplicaSet, pod: ControllerPod) -> None:
+    async def _delete(self, found: ReplicaSetView, pod: ControllerPod) -> None:
         await self._pod_control.delete(found, pod)
         self._expectations.deleted(found.metadata.uid, pod)
 
-    def _related(self, found: SeenReplicaSet) -> list[ControllerPod]:
+    def _related(self, found: ReplicaSetView) -> list[ControllerPod]:
         """The pods of all ReplicaSets of the same owner, for ranking by pods per node."""
         owner = controller_of(found.metadata)
         siblings = self._sets.cache.find(BY_OWNER, owner.uid) if owner is not None else [found]
         return [pod for each in siblings for pod in pods_of(self._pods.cache, each.metadata.uid)]
 
 
-def _reason(found: SeenReplicaSet, pods: list[ControllerPod]) -> str:
+def _reason(found: ReplicaSetView, pods: list[ControllerPod]) -> str:
     return "FailedCreate" if sum(pod.is_active for pod in pods) < found.spec.replicas else "FailedDelete"

@@ -9,7 +9,7 @@ from kohort.api.core.apps import ReplicaSetStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.embedded.controllers.availability import is_available
 from kohort.embedded.controllers.replicasets.ranking import deletion_order
-from kohort.embedded.controllers.serving import SeenReplicaSet, _Conditions, without
+from kohort.embedded.controllers.serving import ReplicaSetView, _Conditions, without
 from kohort.embedded.controllers.views import ControllerPod
 
 BURST = 500
@@ -34,7 +34,7 @@ class ReplicaFailure:
 
 
 def plan(
-    found: SeenReplicaSet, pods: Iterable[ControllerPod], related: Iterable[ControllerPod], now: datetime
+    found: ReplicaSetView, pods: Iterable[ControllerPod], related: Iterable[ControllerPod], now: datetime
 ) -> ReplicaSetPlan:
     """Brings the number of active pods to the desired one."""
     if found.metadata.deletion_timestamp is not None:
@@ -47,7 +47,7 @@ def plan(
 
 
 def status_of(
-    found: SeenReplicaSet, pods: Sequence[ControllerPod], failure: ReplicaFailure | None, now: datetime
+    found: ReplicaSetView, pods: Sequence[ControllerPod], failure: ReplicaFailure | None, now: datetime
 ) -> ReplicaSetStatus:
     """The status of a ReplicaSet with these pods."""
     active = [pod for pod in pods if pod.is_active]

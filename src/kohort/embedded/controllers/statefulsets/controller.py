@@ -10,7 +10,7 @@ from kohort.embedded.controllers.batches import run_in_batches
 from kohort.embedded.controllers.builtin import BuiltinController
 from kohort.embedded.controllers.controller_ref import ControllerRefManager, pods_by_controller
 from kohort.embedded.controllers.expectations import PodExpectations
-from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson, event_delay
+from kohort.embedded.controllers.serving import StatefulSetView, TemplateJson, event_delay
 from kohort.embedded.controllers.statefulsets.history import RevisionHistory
 from kohort.embedded.controllers.statefulsets.identity import (
     identity_labels,
@@ -54,17 +54,17 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         super().__init__(client)
         self._ref_manager = ControllerRefManager(client)
         self._expectations = PodExpectations(client.clock)
-        self._written = UnobservedWrites[SeenStatefulSet](client.clock)
+        self._written = UnobservedWrites[StatefulSetView](client.clock)
         self._histories = RevisionHistory(client, informers)
         self._storage = StatefulSetClaims(client, informers, self._recorder)
-        self._sets = informers.of(SeenStatefulSet)
+        self._sets = informers.of(StatefulSetView)
         self._pods = pods_by_controller(informers)
         self._sets.subscribe(self._written.observe)
         self._sets.subscribe(self._on_set)
         self._pods.subscribe(self._expectations.observe)
         self._pods.subscribe(self._on_pod)
 
-    def _on_set(self, old: SeenStatefulSet | None, new: SeenStatefulSet | None) -> None:
+    def _on_set(self, old: StatefulSetView | None, new: StatefulSetView | None) -> None:
         if new is not None:
             self._queue.add(key_of(new.metadata))
         elif old is not None:
@@ -73,7 +73,7 @@ class StatefulSetController(BuiltinController[ObjectKey]):
     def _on_pod(self, old: ControllerPod | None, new: ControllerPod | None) -> None:
         for pod in (old, new):
             owner = controller_of(pod.metadata) if pod is not None else None
-            if pod is not None and owner is not None and owner.kind == SeenStatefulSet.KIND:
+            if pod is not None and owner is not None and owner.kind == StatefulSetView.KIND:
                 self._enqueue(ObjectKey(pod.metadata.namespace, owner.name))
         if new is not None and controller_of(new.metadata) is None:
             # The StatefulSet in the orphan's name may adopt it.
@@ -110,14 +110,14 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         return self._again(found, pods, wanted, now.timestamp())
 
     def _again(
-        self, found: SeenStatefulSet, pods: list[ControllerPod], done: StatefulSetPlan, now: float
+        self, found: StatefulSetView, pods: list[ControllerPod], done: StatefulSetPlan, now: float
     ) -> RequeueAfter | None:
         if any(self._storage.is_stale(found, new_pod.ordinal) for new_pod in done.creates):
             return RequeueAfter(RECHECK_SECONDS)
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now)
         return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
-    async def _claim(self, found: SeenStatefulSet) -> list[ControllerPod]:
+    async def _claim(self, found: StatefulSetView) -> list[ControllerPod]:
         """The set's pods; only orphans with its name are adopted."""
         name = found.metadata.name
         selector = compile_or_nothing(found.spec.selector)
@@ -128,14 +128,14 @@ class StatefulSetController(BuiltinController[ObjectKey]):
     # Steps
 
     async def _execute(
-        self, found: SeenStatefulSet, wanted: StatefulSetPlan, templates: dict[str, TemplateJson]
+        self, found: StatefulSetView, wanted: StatefulSetPlan, templates: dict[str, TemplateJson]
     ) -> KubeError | None:
         creates = [partial(self._create_pod, found, new_pod, templates[new_pod.revision]) for new_pod in wanted.creates]
         deletes = [partial(self._delete_pod, found, pod) for pod in wanted.deletes]
         names = [partial(self._name, found, pod) for pod in wanted.unlabeled]
         return await run_in_batches(creates) or await run_in_batches(names) or await run_in_batches(deletes)
 
-    async def _create_pod(self, found: SeenStatefulSet, new_pod: PodToCreate, template: TemplateJson) -> None:
+    async def _create_pod(self, found: StatefulSetView, new_pod: PodToCreate, template: TemplateJson) -> None:
         """Creates a pod with its claims, unless claims of its predecessor are terminating."""
         if self._storage.is_stale(found, new_pod.ordinal):
             return
@@ -150,12 +150,12 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         self._expectations.created(found.metadata.uid, made)
         self._record_event(found, "Create", name)
 
-    async def _create(self, pod: dict[str, Json], found: SeenStatefulSet) -> ControllerPod:
+    async def _create(self, pod: dict[str, Json], found: StatefulSetView) -> ControllerPod:
         plain = self._client.of(ControllerPod.resource)
         made = await plain.create(pod, found.metadata.namespace)
         return self._pods.objects.kind.read(plain.kind.body(made))
 
-    async def _delete_pod(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
+    async def _delete_pod(self, found: StatefulSetView, pod: ControllerPod) -> None:
         try:
             await self._pods.objects.delete(pod.key, DeletionOptions(uid=pod.metadata.uid))
         except StatusError as error:
@@ -165,13 +165,13 @@ class StatefulSetController(BuiltinController[ObjectKey]):
         self._expectations.deleted(found.metadata.uid, pod)
         self._record_event(found, "Delete", pod.metadata.name)
 
-    async def _name(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
+    async def _name(self, found: StatefulSetView, pod: ControllerPod) -> None:
         labels = identity_labels(pod.metadata.name, ordinal_of(pod))
         patch = MergePatch({"metadata": {"uid": pod.metadata.uid, "labels": labels}})
         await self._pods.objects.patch(pod.key, patch)
         self._record_event(found, "Update", pod.metadata.name)
 
-    async def _settle_storage(self, found: SeenStatefulSet, pods: list[ControllerPod]) -> None:
+    async def _settle_storage(self, found: StatefulSetView, pods: list[ControllerPod]) -> None:
         if not found.spec.volume_claim_templates or found.metadata.deletion_timestamp is not None:
             return
         who = ordinal_pods(found, pods)
@@ -182,7 +182,7 @@ class StatefulSetController(BuiltinController[ObjectKey]):
             if pod is not None:
                 await self._storage.settle(found, pod)
 
-    def _record_event(self, found: SeenStatefulSet, verb: str, pod: str, error: StatusError | None = None) -> None:
+    def _record_event(self, found: StatefulSetView, verb: str, pod: str, error: StatusError | None = None) -> None:
         what = f"{verb} Pod {pod} in StatefulSet {found.metadata.name}"
         if error is None:
             note = EventToRecord("Normal", f"Successful{verb}", f"{what} successful")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from kohort.api.codec import Json
 from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.controller_ref import BY_OWNER, owner_uid
-from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
+from kohort.embedded.controllers.serving import StatefulSetView, TemplateJson
 from kohort.embedded.controllers.statefulsets.plan import RevisionNames
 from kohort.embedded.controllers.statefulsets.revisions import (
-    SeenRevision,
+    StatefulSetRevision,
     equal_revision,
     in_order,
     new_revision,
@@ -41,12 +41,12 @@ class RevisionHistory:
 
     def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
-        self._unobserved = UnobservedWrites[SeenRevision](client.clock)
-        self._revisions = informers.of(SeenRevision)
+        self._unobserved = UnobservedWrites[StatefulSetRevision](client.clock)
+        self._revisions = informers.of(StatefulSetRevision)
         self._revisions.index(BY_OWNER, owner_uid)
         self._revisions.subscribe(self._unobserved.observe)
 
-    async def of(self, found: SeenStatefulSet) -> SetRevisions:
+    async def of(self, found: StatefulSetView) -> SetRevisions:
         """The history of a set, with its current template as the newest revision."""
         known = self._known(found)
         collisions = found.status.collision_count or 0
@@ -62,13 +62,13 @@ class RevisionHistory:
         templates = {names.current: current.template, names.update: update.template}
         return SetRevisions(names, templates, collisions)
 
-    def _known(self, found: SeenStatefulSet) -> list[SeenRevision]:
+    def _known(self, found: StatefulSetView) -> list[StatefulSetRevision]:
         uid = found.metadata.uid
         cached = [self._unobserved.latest(each) for each in self._revisions.cache.find(BY_OWNER, uid)]
         uids = {each.metadata.uid for each in cached}
         return in_order([*cached, *(each for each in self._unobserved.missing(uid) if each.metadata.uid not in uids)])
 
-    async def _make(self, found: SeenStatefulSet, number: int, collisions: int) -> tuple[SeenRevision, int]:
+    async def _make(self, found: StatefulSetView, number: int, collisions: int) -> tuple[StatefulSetRevision, int]:
         """Creates a revision; a name collision increments collisionCount."""
         for count in range(collisions, collisions + _MAX_COLLISIONS):
             body = new_revision(found, number, count)
@@ -83,16 +83,16 @@ class RevisionHistory:
                 return self._unobserved.wrote(present), count
         return await self._create(new_revision(found, number, collisions + _MAX_COLLISIONS)), collisions
 
-    async def _create(self, body: dict[str, Json]) -> SeenRevision:
-        plain = self._client.of(SeenRevision.resource)
+    async def _create(self, body: dict[str, Json]) -> StatefulSetRevision:
+        plain = self._client.of(StatefulSetRevision.resource)
         return self._unobserved.wrote(self._revisions.objects.kind.read(plain.kind.body(await plain.create(body))))
 
-    async def _renumber(self, revision: SeenRevision, number: int) -> SeenRevision:
+    async def _renumber(self, revision: StatefulSetRevision, number: int) -> StatefulSetRevision:
         """Makes an old revision the newest after a rollback."""
         patch = MergePatch({"metadata": {"uid": revision.metadata.uid}, "revision": number})
         return self._unobserved.wrote(await self._revisions.objects.patch(key_of(revision.metadata), patch))
 
-    async def trim(self, found: SeenStatefulSet, pods: list[ControllerPod], names: RevisionNames) -> None:
+    async def trim(self, found: StatefulSetView, pods: list[ControllerPod], names: RevisionNames) -> None:
         """Deletes revisions beyond revisionHistoryLimit."""
         for each in outdated(found, self._known(found), pods, (names.current, names.update)):
             try:

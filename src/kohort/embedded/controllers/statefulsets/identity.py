@@ -4,7 +4,7 @@ import re
 
 from kohort.api.codec import Json
 from kohort.embedded.controllers.pod_control import pod_from_template
-from kohort.embedded.controllers.serving import SeenStatefulSet, TemplateJson
+from kohort.embedded.controllers.serving import StatefulSetView, TemplateJson
 from kohort.embedded.controllers.views import ControllerPod
 
 REVISION_LABEL = "controller-revision-hash"
@@ -25,12 +25,12 @@ def ordinal_of(pod: ControllerPod) -> int:
     return parent_and_ordinal(pod)[1]
 
 
-def pod_name(found: SeenStatefulSet, ordinal: int) -> str:
+def pod_name(found: StatefulSetView, ordinal: int) -> str:
     """The name of the pod with an ordinal."""
     return f"{found.metadata.name}-{ordinal}"
 
 
-def claim_name(found: SeenStatefulSet, template: TemplateJson, ordinal: int) -> str:
+def claim_name(found: StatefulSetView, template: TemplateJson, ordinal: int) -> str:
     """The name of a claim of the pod with an ordinal."""
     return f"{template['metadata']['name']}-{pod_name(found, ordinal)}"
 
@@ -50,7 +50,7 @@ def revision_of(pod: ControllerPod) -> str:
     return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
-def numbered_pod(found: SeenStatefulSet, template: TemplateJson, revision: str, ordinal: int) -> dict[str, Json]:
+def numbered_pod(found: StatefulSetView, template: TemplateJson, revision: str, ordinal: int) -> dict[str, Json]:
     """A pod of a set, from the template of a revision."""
     pod = pod_from_template(template, found)
     name = pod_name(found, ordinal)
@@ -61,14 +61,14 @@ def numbered_pod(found: SeenStatefulSet, template: TemplateJson, revision: str, 
     return {**pod, "metadata": {**pod["metadata"], "name": name, "labels": labels}, "spec": spec}
 
 
-def _volumes(found: SeenStatefulSet, others: list[Json], ordinal: int) -> list[Json]:
+def _volumes(found: StatefulSetView, others: list[Json], ordinal: int) -> list[Json]:
     """The volumes of a pod; its claims replace volumes of the same name."""
     claims = {each["metadata"]["name"]: claim_name(found, each, ordinal) for each in found.spec.volume_claim_templates}
     mounted = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()]
     return [*mounted, *(each for each in others if each["name"] not in claims)]
 
 
-def numbered_claim(found: SeenStatefulSet, template: TemplateJson, ordinal: int) -> dict[str, Json]:
+def numbered_claim(found: StatefulSetView, template: TemplateJson, ordinal: int) -> dict[str, Json]:
     """A claim of the pod with an ordinal."""
     metadata = template.get("metadata") or {}
     selected = found.spec.selector.match_labels if found.spec.selector is not None else {}

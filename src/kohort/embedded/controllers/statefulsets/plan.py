@@ -11,7 +11,7 @@ import msgspec
 
 from kohort.api.core.apps import StatefulSetStatus
 from kohort.embedded.controllers.availability import is_available
-from kohort.embedded.controllers.serving import SeenStatefulSet
+from kohort.embedded.controllers.serving import StatefulSetView
 from kohort.embedded.controllers.shares import rounded_down
 from kohort.embedded.controllers.statefulsets.identity import has_identity, ordinal_of, revision_of
 from kohort.embedded.controllers.views import ControllerPod
@@ -55,7 +55,7 @@ class OrdinalPods:
     surplus: tuple[ControllerPod, ...]
 
 
-def ordinal_pods(found: SeenStatefulSet, pods: Sequence[ControllerPod]) -> OrdinalPods:
+def ordinal_pods(found: StatefulSetView, pods: Sequence[ControllerPod]) -> OrdinalPods:
     """Assigns pods to ordinals; pods without an ordinal are ignored."""
     start = found.spec.ordinals.start
     by_ordinal: dict[int, ControllerPod | None] = dict.fromkeys(range(start, start + found.spec.replicas))
@@ -69,7 +69,7 @@ def ordinal_pods(found: SeenStatefulSet, pods: Sequence[ControllerPod]) -> Ordin
     return OrdinalPods(by_ordinal, tuple(sorted(surplus, key=ordinal_of, reverse=True)))
 
 
-def plan(found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionNames, now: datetime) -> StatefulSetPlan:
+def plan(found: StatefulSetView, pods: Sequence[ControllerPod], names: RevisionNames, now: datetime) -> StatefulSetPlan:
     """The next changes."""
     evaluation = _Evaluation(found, ordinal_pods(found, pods), names, now.timestamp())
     if found.metadata.deletion_timestamp is None:
@@ -80,7 +80,7 @@ def plan(found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionN
 class _Evaluation:
     """One evaluation of a set: create missing pods, delete surplus pods, then update old ones."""
 
-    def __init__(self, found: SeenStatefulSet, who: OrdinalPods, names: RevisionNames, now: float) -> None:
+    def __init__(self, found: StatefulSetView, who: OrdinalPods, names: RevisionNames, now: float) -> None:
         self._spec = found.spec
         self._status = found.status
         self._ordinals = who
@@ -170,7 +170,7 @@ class _Evaluation:
 
 
 def status_of(
-    found: SeenStatefulSet, pods: Sequence[ControllerPod], names: RevisionNames, collisions: int, now: datetime
+    found: StatefulSetView, pods: Sequence[ControllerPod], names: RevisionNames, collisions: int, now: datetime
 ) -> StatefulSetStatus:
     """The status of a set with these pods; a completed update makes the update revision the current one."""
     who = ordinal_pods(found, pods)

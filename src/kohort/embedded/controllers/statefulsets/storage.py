@@ -7,7 +7,7 @@ from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectView
 from kohort.api.resource import Resource
 from kohort.embedded.controllers.pod_control import controller_reference
-from kohort.embedded.controllers.serving import SeenStatefulSet
+from kohort.embedded.controllers.serving import StatefulSetView
 from kohort.embedded.controllers.statefulsets.identity import claim_name, numbered_claim, ordinal_of, pod_name
 from kohort.embedded.controllers.views import ControllerPod, key_of, reference_to
 from kohort.kube.client import Client
@@ -31,19 +31,19 @@ class StatefulSetClaims:
         self._recorder = recorder
         self._claims = informers.of(StatefulSetClaim).cache
 
-    def is_stale(self, found: SeenStatefulSet, ordinal: int) -> bool:
+    def is_stale(self, found: StatefulSetView, ordinal: int) -> bool:
         """Whether a pod has to wait for terminating claims of its predecessor."""
         name = pod_name(found, ordinal)
         return any(_is_terminating(claim, name) for claim in self._present(found, ordinal))
 
-    async def provide(self, found: SeenStatefulSet, ordinal: int) -> None:
+    async def provide(self, found: StatefulSetView, ordinal: int) -> None:
         """Creates the missing claims of a pod."""
         for template in found.spec.volume_claim_templates:
             claim = claim_name(found, template, ordinal)
             if self._claims.get((found.metadata.namespace, claim)) is None:
                 await self._make(found, numbered_claim(found, template, ordinal), pod_name(found, ordinal))
 
-    async def _make(self, found: SeenStatefulSet, claim: dict[str, Json], pod: str) -> None:
+    async def _make(self, found: StatefulSetView, claim: dict[str, Json], pod: str) -> None:
         name, owner = claim["metadata"]["name"], found.metadata.name
         try:
             await self._client.of(StatefulSetClaim.resource).create(claim)
@@ -56,7 +56,7 @@ class StatefulSetClaims:
         text = f"Create Claim {name} Pod {pod} in StatefulSet {owner} success"
         self._recorder.record(reference_to(found), EventToRecord("Normal", "SuccessfulCreate", text))
 
-    async def settle(self, found: SeenStatefulSet, pod: ControllerPod) -> None:
+    async def settle(self, found: StatefulSetView, pod: ControllerPod) -> None:
         """Sets the owner references of a pod's claims according to the retention policy."""
         ordinal = ordinal_of(pod)
         owner = self._owner(found, pod, ordinal)
@@ -66,7 +66,7 @@ class StatefulSetClaims:
                 change = {"uid": claim.metadata.uid, "ownerReferences": references}
                 await self._patch(claim, change)
 
-    def _owner(self, found: SeenStatefulSet, pod: ControllerPod, ordinal: int) -> ObjectView | None:
+    def _owner(self, found: StatefulSetView, pod: ControllerPod, ordinal: int) -> ObjectView | None:
         start, policy = found.spec.ordinals.start, found.spec.persistent_volume_claim_retention_policy
         is_condemned = not start <= ordinal < start + found.spec.replicas
         if is_condemned and policy.when_scaled == "Delete":
@@ -80,7 +80,7 @@ class StatefulSetClaims:
             if not error.is_not_found:
                 raise
 
-    def _present(self, found: SeenStatefulSet, ordinal: int) -> Iterator[StatefulSetClaim]:
+    def _present(self, found: StatefulSetView, ordinal: int) -> Iterator[StatefulSetClaim]:
         for template in found.spec.volume_claim_templates:
             claim = self._claims.get((found.metadata.namespace, claim_name(found, template, ordinal)))
             if claim is not None:
@@ -94,7 +94,7 @@ def _is_terminating(claim: StatefulSetClaim, pod: str) -> bool:
 
 
 def _changes(
-    claim: StatefulSetClaim, found: SeenStatefulSet, pod: ControllerPod, owner: ObjectView | None
+    claim: StatefulSetClaim, found: StatefulSetView, pod: ControllerPod, owner: ObjectView | None
 ) -> list[Json]:
     """Changes to a claim's owner references; those of others are left alone."""
     present = {each.uid for each in claim.metadata.owner_references}

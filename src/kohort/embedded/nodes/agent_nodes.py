@@ -29,7 +29,7 @@ class AgentNode(RuntimeValue):
 
 
 @dataclass(frozen=True)
-class SeenNodes(ResourceType[AgentNode]):
+class AgentNodeResource(ResourceType[AgentNode]):
     """Reads nodes for their agent; they cannot be written back."""
 
     resource: Resource = Node.resource
