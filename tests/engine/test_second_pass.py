@@ -346,7 +346,7 @@ class TestExplained:
         assert trial.placement is not None
         assert [each.workload.name for each in trial.placement.holders] == ["small"]
         assert text == (
-            "ns/w has 1 cpu of tas in queue q and waits for nodes of flavor tas: no domain has room for 1 pod."
+            "ns/w has 1 cpu of tas in queue q and waits for nodes of flavor tas: no domain has capacity for 1 pod."
         )
 
     def test_pods_that_are_placed_next(self) -> None:
@@ -376,7 +376,7 @@ class TestExplained:
         assert evaluation.preemption.help is PreemptionOutlook.POINTLESS
         assert text == (
             "ns/w is admitted to queue q with 1 cpu of tas and waits for nodes of flavor tas:"
-            " no domain has room for 1 pod."
+            " no domain has capacity for 1 pod."
         )
 
 

@@ -43,7 +43,7 @@ def test_it_names_the_domain_how_many_fit_and_which_workloads_use_it() -> None:
     assert (failure.level, failure.domain, failure.fitting, failure.requested) == (RACK, ("b1", "r2"), 2, 4)
     assert trial.placement.holders == (PlaceHolder(ObjectKey("ns", "two"), "p", 0, 2),)
     assert lines[:2] == [
-        "ns/w waits for nodes of flavor tas: rack b1/r2 has room for 2 of 4 pods, and no other domain for more.",
+        "ns/w waits for nodes of flavor tas: rack b1/r2 has capacity for 2 of 4 pods, and no other domain for more.",
         "Pods of other workloads in b1/r2: ns/two (2 pods).",
     ]
 
@@ -59,14 +59,14 @@ def test_exclusions_are_counted_by_cause_the_most_frequent_first() -> None:
     play.turn()
     _, lines = explained(play, "w")
     assert lines[:3] == [
-        "ns/w waits for nodes of flavor tas: all domains together have room for 1 of 3 pods.",
+        "ns/w waits for nodes of flavor tas: all domains together have capacity for 1 of 3 pods.",
         "Pods of other workloads in these nodes: ns/one (4 pods).",
-        "No room for any pod on 2 of 3 nodes: 1 without enough cpu, 1 with taint gpu=true:NoSchedule,"
+        "No capacity for any pod on 2 of 3 nodes: 1 without enough cpu, 1 with taint gpu=true:NoSchedule,"
         " which it does not tolerate.",
     ]
     play.gang("more", 1, request=UNCONSTRAINED)
     play.turn()
-    assert explained(play, "w")[1][0].endswith("no domain has room for any of 3 pods.")
+    assert explained(play, "w")[1][0].endswith("no domain has capacity for any of 3 pods.")
 
 
 def test_its_remedy_is_capacity_of_nodes() -> None:
@@ -91,8 +91,8 @@ def test_exclusions_are_counted() -> None:
     assert trial.placement is not None
     assert lines == [
         "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended:"
-        " rack b1/r1 has room for 1 of 2 pods, and no other domain for more.",
-        "No room for any pod on 1 of 2 nodes: 1 with taint gpu=true:NoSchedule, which it does not tolerate.",
+        " rack b1/r1 has capacity for 1 of 2 pods, and no other domain for more.",
+        "No capacity for any pod on 1 of 2 nodes: 1 with taint gpu=true:NoSchedule, which it does not tolerate.",
     ]
 
 
@@ -107,7 +107,7 @@ def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
     found = play.engine.explain(ObjectKey("ns", "w"), play.now)
     assert [type(each) for each in remedies(found)] == [MorePlaces]
     assert explanation_lines(found)[0].startswith(
-        "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended: rack b1/r1 has room for 4 of 5"
+        "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended: rack b1/r1 has capacity"
     )
 
 

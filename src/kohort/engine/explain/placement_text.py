@@ -21,11 +21,11 @@ def shortfall_text(failure: PlacementFailure) -> str:
         return failure.message
     requested = _counted(failure.requested, failure.unit)
     if not failure.fitting:
-        return f"no domain has room for {'any of ' if failure.requested > 1 else ''}{requested}"
+        return f"no domain has capacity for {'any of ' if failure.requested > 1 else ''}{requested}"
     if not failure.domain:
-        return f"all domains together have room for {failure.fitting} of {requested}"
+        return f"all domains together have capacity for {failure.fitting} of {requested}"
     domain = f"{failure.level} {'/'.join(failure.domain)}"
-    return f"{domain} has room for {failure.fitting} of {requested}, and no other domain for more"
+    return f"{domain} has capacity for {failure.fitting} of {requested}, and no other domain for more"
 
 
 def placement_holders(trial: PlacementTrial, named: int) -> Iterator[str]:
@@ -41,7 +41,7 @@ def placement_exclusions(failure: PlacementFailure) -> Iterator[str]:
     """Why nodes can't have any pod."""
     if failure.exclusions:
         count = sum(failure.exclusions.values())
-        yield f"No room for any pod on {count} of {failure.total_nodes} nodes: {', '.join(_excluded(failure))}."
+        yield f"No capacity for any pod on {count} of {failure.total_nodes} nodes: {', '.join(_excluded(failure))}."
 
 
 def _counted(number: int, unit: str) -> str:
