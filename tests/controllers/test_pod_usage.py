@@ -1,7 +1,6 @@
 """The usage of a node by a running pod (TAS-27), and sums of it that stay right after any event (TAS-28)."""
 
 import json
-import tracemalloc
 from collections import Counter
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from controllers.topologies import pod
 from kit.apiserver import Object
+from kit.memory import retained_memory
 from kohort.api.errors import DecodeError
 from kohort.api.meta import ObjectKey
 from kohort.controllers.topology.node_usage import NodeUsageTotals
@@ -165,13 +165,10 @@ def test_of_a_pod_a_few_hundred_bytes_are_kept() -> None:
         for number in range(PODS_OF_A_CLUSTER)
     ]
     usage = NodeUsageTotals()
-    tracemalloc.start()
-    try:
+    with retained_memory() as size:
         records = {record.identity.key: record for record in map(PODS.read, bodies)}
         for record in records.values():
             usage.put(record)
-        used, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+        used = size()
     assert usage.of("n1") == {"cpu": 1000 * PODS_OF_A_CLUSTER, "pods": PODS_OF_A_CLUSTER}
     assert used / PODS_OF_A_CLUSTER < 900

@@ -1,12 +1,12 @@
 """What a queued job costs in the manager's memory, also where its author fills it with what no decision needs."""
 
 import json
-import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from kit.memory import retained_memory
 from kohort.api.codec import decode
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
@@ -65,13 +65,10 @@ def cost(number_of_templates: int, annotations: Json, **spec: Json) -> int:
     """Bytes per job, of jobs with so many different templates."""
     leader = LeaderCaches()
     leader.see(JOBS, template(JOBS, {}))
-    tracemalloc.start()
-    try:
+    with retained_memory() as size:
         for number in range(JOBS):
             leader.see(number, template(number % number_of_templates, annotations, **spec))
-        return tracemalloc.get_traced_memory()[0] // JOBS
-    finally:
-        tracemalloc.stop()
+        return size() // JOBS
 
 
 ONE = {"a": "x" * SIZE}
@@ -86,7 +83,7 @@ def test_annotations_of_others_are_kept_with_the_job_and_its_workload_only(annot
 
 
 def test_equal_templates_of_workloads_are_kept_once() -> None:
-    assert cost(1, ONE) < SIZE * 1.6 + 20_000
+    assert cost(1, ONE) < SIZE * 1.8 + 20_000
 
 
 def test_what_placement_depends_on_is_kept_a_bounded_number_of_times() -> None:

@@ -1,7 +1,6 @@
 """What a pod costs: writes to the server, tasks, and memory of the agent."""
 
 import asyncio
-import tracemalloc
 from collections import Counter
 
 import msgspec
@@ -9,6 +8,7 @@ import msgspec
 from embedded.nodes.harness import NodeAgentHarness, node, pod
 from kit.apiserver import ADMIN, running_apiserver
 from kit.faults import CountingTransport
+from kit.memory import retained_memory
 from kit.virtual_time import VirtualClock
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.bound_pods import BoundPodResource
@@ -56,19 +56,18 @@ async def test_a_pod_takes_less_than_three_kilobytes() -> None:
     office = WorkerCallbacks(lambda _: None, lambda _, __: None)
     bodies = [msgspec.json.encode(_found(number)) for number in range(count)]
     kept = []
-    tracemalloc.start()
-    for body in bodies:
-        seen = kind.read(body)
-        whole, _ = seen.whole()
-        assert seen.shape is not None
-        work = PodWorker(seen, seen.shape, whole["status"], office)
-        work.running = runtime.run(whole, work)
-        work.record_report(work.status(seen, "127.0.0.1", clock.wall()), "1")
-        seen.drop_raw()
-        kept.append((seen, work))
-    del whole
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with retained_memory() as retained:
+        for body in bodies:
+            seen = kind.read(body)
+            whole, _ = seen.whole()
+            assert seen.shape is not None
+            work = PodWorker(seen, seen.shape, whole["status"], office)
+            work.running = runtime.run(whole, work)
+            work.record_report(work.status(seen, "127.0.0.1", clock.wall()), "1")
+            seen.drop_raw()
+            kept.append((seen, work))
+        del whole
+        size = retained()
     assert size / count < 3000
     await runtime.stop()
 
