@@ -107,7 +107,8 @@ def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
     found = play.engine.explain(ObjectKey("ns", "w"), play.now)
     assert [type(each) for each in remedies(found)] == [MorePlaces]
     assert explanation_lines(found)[0].startswith(
-        "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended: rack b1/r1 has capacity"
+        "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended: "
+        "rack b1/r1 has capacity for 4 of 5"
     )
 
 
