@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from jobs.actions import pass_harness
-from jobs.golden_jobs import cases, harness_of, without_empty
+from jobs.golden_jobs import harness_of, without_empty
 from jobs.jobsets import ended, job_states, make_jobset, replicated_job
 from jobs.test_exact_restore import jobsets
+from kit.golden.recordings import job_recording
 from kohort.api.codec import to_json
 from kohort.api.errors import DecodeError
 from kohort.api.merge import merge
@@ -100,7 +101,7 @@ finished:
 
 def assert_equal_pod_sets(framework: DeclaredFramework, file: str, *kinds: str) -> int:
     """Compare pod sets and statuses with all recorded cases of these kinds; returns their number."""
-    found = [case for case in cases(file) if "podSets" in case and case["object"]["kind"] in kinds]
+    found = [case for case in job_recording(file) if "podSets" in case and case["object"]["kind"] in kinds]
     for case in found:
         stage = harness_of(case, framework)
         sets = stored(framework.pod_sets(case["defaulted"], stage), stage.gates)

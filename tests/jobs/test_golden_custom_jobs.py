@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobs.golden_jobs import cases, configuration_of, events_of, harness_of, without_empty
+from jobs.golden_jobs import configuration_of, events_of, harness_of, without_empty
 from jobs.pass_harness import PassHarness, PassResult
+from kit.golden.recordings import job_recording
 from kohort.api.codec import from_json, to_json
 from kohort.api.fields import FieldError
 from kohort.api.kueue.v1beta2 import Workload
@@ -93,7 +94,7 @@ class RecordedJob:
         )
 
 
-ALL = [RecordedJob(framework, case) for file, framework in RECORDED for case in cases(file)]
+ALL = [RecordedJob(framework, case) for file, framework in RECORDED for case in job_recording(file)]
 ACCEPTED = [each for each in ALL if "rejected" not in each.case]
 QUEUED = [each for each in ACCEPTED if "workload" in each.case]
 STOPPED = [each for each in QUEUED if "stopped" in each.case]
