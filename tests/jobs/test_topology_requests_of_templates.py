@@ -7,7 +7,7 @@ import pytest
 from jobs.bad_topologies import K
 from kohort.api.codec import to_json
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.jobs.topology import topology_request
+from kohort.jobs.topology import IndexLabels, topology_request
 
 Json = Any
 PAIR = {"slice-required-topology": "rack", "slice-size": "4"}
@@ -60,8 +60,8 @@ def test_without_its_gate_the_annotation_of_layers_is_ignored() -> None:
 
 def test_labels_of_a_framework_make_a_request_by_themselves() -> None:
     """TAS-12, TAS-17."""
-    labels = {"pod_index_label": "index", "sub_group_index_label": "job", "sub_group_count": 2}
-    assert request_of({}, **labels) == {"podIndexLabel": "index", "subGroupIndexLabel": "job", "subGroupCount": 2}
+    found = request_of({}, labels=IndexLabels("index", "job"), sub_group_count=2)
+    assert found == {"podIndexLabel": "index", "subGroupIndexLabel": "job", "subGroupCount": 2}
 
 
 def test_without_topology_aware_scheduling_there_is_no_request() -> None:

@@ -66,6 +66,8 @@ class EffectExecutor:
     expectations: UidExpectations
     _versions: dict[str, str] = field(default_factory=dict)
     """The newest resourceVersion of each object written in this pass, by UID."""
+    _warned: set[str] = field(default_factory=set)
+    """UIDs of objects about which this pass recorded a Warning."""
 
     async def execute(self, effect: Effect) -> None:
         """Execute an effect; raises errors of the request."""
@@ -73,7 +75,7 @@ class EffectExecutor:
             case GateRemoved():
                 time_gate_removal(self.context.metrics, effect.gate, effect.workload, self.context.now())
             case RecordEvent():
-                self.recorder.record(effect.about, effect.note)
+                self._record(effect)
             case PatchObject():
                 await self._patch_object(effect)
             case DeleteObject():
@@ -126,11 +128,16 @@ class EffectExecutor:
         time_creation(self.context.metrics, effect.owner, self.context.now())
 
     def _invalid(self, effect: CreateWorkload, why: str) -> UnretryableError:
-        """The error for a job that no Workload can represent, after an event on the job."""
+        """The error for a job that no Workload can represent, after an event unless this pass has named the cause."""
         message = truncate_note(f"cannot be queued: {why}")
-        recorded = record_event(effect.owner, INVALID_JOB, message, "Warning")
-        self.recorder.record(recorded.about, recorded.note)
+        if uid(effect.owner) not in self._warned:
+            self._record(record_event(effect.owner, INVALID_JOB, message, "Warning"))
         return UnretryableError(message)
+
+    def _record(self, event: RecordEvent) -> None:
+        if event.note.type == "Warning":
+            self._warned.add(event.about.uid)
+        self.recorder.record(event.about, event.note)
 
     def _record_name_conflict(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Record an event if another job has a Workload of that name, which only a user can resolve (DEV-7)."""
@@ -141,8 +148,7 @@ class EffectExecutor:
         if controller is None or controller.uid == uid(effect.owner):
             return
         why = f"Workload {key} belongs to {controller.kind} {controller.name}; delete one of them"
-        recorded = record_event(effect.owner, "WorkloadNameConflict", why, "Warning")
-        self.recorder.record(recorded.about, recorded.note)
+        self._record(record_event(effect.owner, "WorkloadNameConflict", why, "Warning"))
 
     async def _patch_workload(self, effect: PatchWorkload) -> None:
         before, after = (self._latest(each) for each in (effect.before, effect.after))
