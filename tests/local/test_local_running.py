@@ -27,7 +27,7 @@ from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.nodes.startup import AgentSettings
 from kohort.insight.manager_settings import read_manager_settings
 from kohort.install.manifests import manifests
-from kohort.install.options import Options
+from kohort.install.options import Options, default_integrations
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
@@ -294,7 +294,7 @@ async def test_commands_use_the_settings_of_the_manager(tmp_path: Path) -> None:
 
 
 def test_without_a_file_the_frameworks_are_those_of_an_installation() -> None:
-    assert load(None).config.integrations.frameworks == ("batch/job", "pod", "deployment", "statefulset")
+    assert load(None).config.integrations.frameworks == tuple(default_integrations())
 
 
 @pytest.mark.parametrize(
