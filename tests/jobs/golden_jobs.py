@@ -74,3 +74,13 @@ def without_empty(value: Json) -> Json:
     if isinstance(value, list):
         return [without_empty(item) for item in value]
     return value
+
+
+def without_zero(value: Json) -> Json:
+    """JSON without zero values, which the recording drops from fields of Go types."""
+    if isinstance(value, dict):
+        kept = {name: without_zero(member) for name, member in value.items()}
+        return {name: member for name, member in kept.items() if member not in (None, {}, [], "", False)}
+    if isinstance(value, list):
+        return [without_zero(item) for item in value]
+    return value

@@ -134,16 +134,6 @@ UNSUPPORTED: Final[tuple[Capability, ...]] = (
     ),
     _jobs("Kubeflow Trainer", {"trainer.kubeflow.org/trainjob": "TrainJob.v1alpha1.trainer.kubeflow.org"}),
     _jobs("the MPI Operator", {"kubeflow.org/mpijob": "MPIJob.v2beta1.kubeflow.org"}),
-    _jobs(
-        "KubeRay",
-        {
-            "ray.io/raycluster": "RayCluster.v1.ray.io",
-            "ray.io/rayjob": "RayJob.v1.ray.io",
-            "ray.io/rayservice": "RayService.v1.ray.io",
-        },
-        Gate.DeferRayServiceFinalizationForRedisCleanup,
-        Gate.ValidateRayAndSparkJobUpdates,
-    ),
     _jobs("AppWrapper", {"workload.codeflare.dev/appwrapper": "AppWrapper.v1beta2.workload.codeflare.dev"}),
     _jobs(
         "LeaderWorkerSet",

@@ -14,6 +14,9 @@ from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.jobset import JobSetFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
+from kohort.jobs.frameworks.ray.raycluster import RayClusterFramework
+from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
+from kohort.jobs.frameworks.ray.rayservice import RayServiceFramework
 from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
 from kohort.jobs.registry import plugins
@@ -27,6 +30,9 @@ def built_in_frameworks() -> list[Framework]:
         DeploymentFramework(),
         JobSetFramework(),
         PodFramework(),
+        RayClusterFramework(),
+        RayJobFramework(),
+        RayServiceFramework(),
         ReplicaSetFramework(),
         StatefulSetFramework(),
     ]

@@ -27,12 +27,14 @@ class Samples:
     """Suspended by the webhook."""
     running: JsonObject
     """Unsuspended, with running pods."""
-    succeeded: JsonObject
-    failed: JsonObject
+    succeeded: JsonObject | None = None
+    """None for a kind whose objects never finish."""
+    failed: JsonObject | None = None
 
     def all(self) -> tuple[JsonObject, ...]:
         """All samples."""
-        return self.suspended, self.running, self.succeeded, self.failed
+        ended = (each for each in (self.succeeded, self.failed) if each is not None)
+        return (self.suspended, self.running, *ended)
 
 
 def check_framework(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
@@ -62,10 +64,19 @@ def _samples_match_their_names(framework: Framework, samples: Samples, reads: Cl
     unfinished = (samples.suspended, samples.running)
     _holds("an unfinished sample is finished", framework, holds=not any(map(framework.finished, unfinished)))
     for sample, success in ((samples.succeeded, True), (samples.failed, False)):
+        _holds(
+            "a kind that runs to completion has no finished sample", framework, holds=_is_complete(framework, sample)
+        )
+        if sample is None:
+            continue
         ended = framework.finished(sample)
         _holds("a finished sample is not finished", framework, holds=ended is not None)
         _holds("a finished sample has another outcome", framework, holds=ended is not None and ended.success == success)
         _holds("a finished sample is active", framework, holds=not framework.is_active(sample))
+
+
+def _is_complete(framework: Framework, finished: JsonObject | None) -> bool:
+    return finished is not None or not framework.runs_to_completion
 
 
 def _pod_sets_are_sound(framework: Framework, samples: Samples, reads: ClusterReader) -> None:

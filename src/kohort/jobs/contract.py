@@ -245,6 +245,8 @@ class Framework(ReconciledKind, ABC):
     """Whether its jobs are suspended by gates, which stay if the job runs in another cluster (JOB-48)."""
     is_elastic: ClassVar[bool] = False
     """Whether its jobs may change in size while they run (JOB-80)."""
+    gated_with_owner: ClassVar[bool] = False
+    """Whether its elastic objects are gated also if an owner is queued instead of them (JOB-83)."""
     supports_prebuilt: ClassVar[bool] = False
     """Whether its jobs may name a prebuilt Workload (JOB-71)."""
     defaults_on_update: ClassVar[bool] = False
@@ -374,6 +376,10 @@ class Framework(ReconciledKind, ABC):
 
     def gate_templates(self, obj: JsonObject) -> None:
         """Gate the pods of an elastic job, in place (JOB-83)."""
+
+    def slice_annotations(self, obj: JsonObject, reads: ClusterReader) -> Mapping[str, str]:
+        """Annotations that an elastic job is to have before its slices are compared with it (JOB-30)."""
+        return {}
 
     def name_extra(self, obj: JsonObject) -> str:
         """A suffix that makes the names of an elastic job's slices unique (JOB-40)."""

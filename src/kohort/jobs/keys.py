@@ -45,6 +45,7 @@ MULTIKUEUE_ORIGIN_UID_ANNOTATION = f"{_GROUP}/multikueue-origin-uid"
 MIN_PARALLELISM_ANNOTATION = f"{_GROUP}/job-min-parallelism"
 COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION = f"{_GROUP}/job-completions-equal-parallelism"
 STOPPING_ANNOTATION = f"{_GROUP}/stopping"
+RAY_CLUSTER_GENERATION_ANNOTATION = f"{_GROUP}/raycluster-generation"
 PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/"
 
 # On Workloads (§1.2)

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -14,13 +15,14 @@ from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.slices import reconcile_slices
 from kohort.jobs.defaulting.job_context import set_annotation
+from kohort.jobs.effects import PatchObject
 from kohort.jobs.equivalence import is_controlled_by
 from kohort.jobs.keys import (
     ELASTIC_JOB_ANNOTATION,
     SLICE_NAME_ANNOTATION,
     SLICE_REPLACEMENT_ANNOTATION,
 )
-from kohort.jobs.objects import requests_slices
+from kohort.jobs.objects import annotations, requests_slices
 from kohort.jobs.podset_infos import template_of
 from kohort.jobs.reconcile_pass import ReconcilePass
 from kohort.jobs.workload_matching import follow_priority, fresh_workload, name_of
@@ -39,6 +41,7 @@ def unfinished_slices(this: ReconcilePass) -> list[Workload]:
 
 def find_slice(this: ReconcilePass) -> bool:
     """Find the job's slice, or the one that a new slice replaces; returns False if slices do not apply (JOB-81)."""
+    _annotate(this)
     current, kept = _settled(this, unfinished_slices(this))
     if current is None:
         return True
@@ -51,6 +54,17 @@ def find_slice(this: ReconcilePass) -> bool:
         _resize(this, current, wanted, present)
     follow_priority(this, [this.workload or each if each is current else each for each in kept])
     return True
+
+
+def _annotate(this: ReconcilePass) -> None:
+    """Update the annotations of the job (JOB-30)."""
+    wanted, present = this.framework.slice_annotations(this.obj, this.reads), annotations(this.obj)
+    if any(present.get(name) != value for name, value in wanted.items()):
+        annotated = deepcopy(this.obj)
+        for name, value in wanted.items():
+            set_annotation(annotated, name, value)
+        this.effects.append(PatchObject(this.obj, annotated))
+        this.obj = annotated
 
 
 def _settled(this: ReconcilePass, living: Sequence[Workload]) -> tuple[Workload | None, Sequence[Workload]]:

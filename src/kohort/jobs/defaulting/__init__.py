@@ -52,6 +52,7 @@ def _defaulted(framework: Framework, job: JsonObject, context: JobContext) -> tu
     _default_priority_class(job, context)
     if should_manage(job, context):
         framework.suspend(job)
+    if should_manage(job, context) or (framework.gated_with_owner and context.has_managed_owner):
         _gate_elastic(job, framework, context)
     _default_managed_by(job, framework.managed_by, context)
     framework.default(job, context.reads)
