@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jobs.golden_jobs import FLAVOR_F, configuration_of, gates_of, without_empty
+from jobs.golden_jobs import FLAVOR_F, configuration_of, gates_of, without_zero
 from jobs.pass_harness import PassHarness, PassResult
 from jobs.test_golden_job_flows import apply_step as play_on_objects
 from jobs.test_golden_job_flows import golden_workload
-from kohort.api.codec import JsonObject
+from kohort.api.codec import JsonObject, to_json
 from kohort.api.config.common import Integrations
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
@@ -23,6 +23,7 @@ from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.errors import JobError
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
+from kohort.jobs.frameworks.leaderworkerset import LeaderWorkerSetFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
@@ -33,10 +34,19 @@ from kohort.jobs.validation import validate_job
 Json = Any
 
 PODS = PodFramework()
+SETS = LeaderWorkerSetFramework()
 FRAMEWORKS: dict[str, Framework] = {
     each.name: each
-    for each in (PODS, DeploymentFramework(), StatefulSetFramework(), ReplicaSetFramework(), CronJobFramework())
+    for each in (
+        PODS,
+        DeploymentFramework(),
+        StatefulSetFramework(),
+        ReplicaSetFramework(),
+        CronJobFramework(),
+        SETS,
+    )
 }
+PLANNERS = {each.name: each for framework in FRAMEWORKS.values() for each in framework.planners}
 GENERATED = ("resourceVersion", "creationTimestamp")
 
 
@@ -44,7 +54,7 @@ class PodPassHarness(PassHarness):
     """A harness in which deleted objects stay until their finalizers are removed."""
 
     def __init__(self, case: Json, *configured: str) -> None:
-        names = configured or ("pod", "deployment", "statefulset")
+        names = configured or ("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
         configuration = replace(configuration_of(case), integrations=Integrations(frameworks=names))
         super().__init__(registry_of(configuration, FRAMEWORKS.values()), configuration, gates_of(case))
         for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
@@ -95,8 +105,8 @@ class PodPassHarness(PassHarness):
         return errors
 
     async def look(self, planner: str, name: str) -> PassResult:
-        """One pass of a controller of StatefulSets."""
-        (found,) = (each for each in StatefulSetFramework().planners if each.name == planner)
+        """One pass of a planner."""
+        found = PLANNERS[planner]
         obj = self.objects[found.resource.kind, ObjectKey("ns", name)]
         assert found.key(obj) == JobKey("ns", name)
         ancestor = None
@@ -135,7 +145,7 @@ async def apply_step(stage: PodPassHarness, step: Json) -> None:
     match step["do"]:
         case "create":
             made = await stage.submit(step["object"])
-            assert without_empty(_plain(made)) == without_empty(_plain(step["defaulted"]))
+            assert without_zero(_plain(made)) == without_zero(_plain(step["defaulted"]))
         case "patch" if "allowed" in step:
             errors = await stage.change(step["kind"], step["objectName"], step["patch"])
             assert (not errors) == step["allowed"], errors
@@ -158,13 +168,29 @@ async def reconcile(stage: PodPassHarness, step: Json) -> PassResult:
         planner = "statefulset_pod" if step.get("controller") else "statefulset"
         return await stage.look(planner, key.split("/")[-1])
     namespace, name = key.split("/")[-2:]
+    if framework == SETS.name:
+        return await look_at_set(stage, name)
     return await stage.reconcile(FRAMEWORKS[framework], JobKey(namespace, name, key.startswith("group/")))
+
+
+async def look_at_set(stage: PodPassHarness, name: str) -> PassResult:
+    """One pass over a LeaderWorkerSet and each of its pods, which is one pass of the real Kueue."""
+    passes = []
+    if ("LeaderWorkerSet", ObjectKey("ns", name)) in stage.objects:
+        passes.append(await stage.look(SETS.name, name))
+    pods = [key.name for kind, key in stage.objects if kind == "Pod" and key.name.startswith(name)]
+    passes += [await stage.look("leaderworkerset_pod", pod) for pod in pods]
+    events = [event for seen in passes for event in seen.events]
+    return PassResult(events, [write for seen in passes for write in seen.writes])
 
 
 async def replay_flow(flow: Json) -> list[ReplayedPass]:
     """Replay a flow; each pass with its result and the objects after it."""
     stage, steps, finished = PodPassHarness(flow), [], False
     for step in flow["steps"]:
+        if "observedPodSets" in step:
+            assert golden_pod_sets(stage) == without_zero(step["observedPodSets"])
+            continue
         if step["do"] != "reconcile":
             await apply_step(stage, step)
             continue
@@ -174,6 +200,17 @@ async def replay_flow(flow: Json) -> list[ReplayedPass]:
         steps.append(ReplayedPass(step, seen, workloads, pods, finished))
         finished |= any(reason == "FinishedWorkload" for _, reason, _, _ in seen.events)
     return steps
+
+
+def golden_pod_sets(stage: PodPassHarness) -> Json:
+    """The distinct pod sets of all Workloads."""
+    found: list[Json] = []
+    for workload in stage.workloads.values():
+        pod_sets = without_zero(
+            [{"name": each.name, "count": each.count, **to_json(each)} for each in workload.spec.pod_sets]
+        )
+        found += [pod_sets] if pod_sets not in found else []
+    return found
 
 
 def _name(obj: Json) -> str:

@@ -136,11 +136,6 @@ UNSUPPORTED: Final[tuple[Capability, ...]] = (
     _jobs("the MPI Operator", {"kubeflow.org/mpijob": "MPIJob.v2beta1.kubeflow.org"}),
     _jobs("AppWrapper", {"workload.codeflare.dev/appwrapper": "AppWrapper.v1beta2.workload.codeflare.dev"}),
     _jobs(
-        "LeaderWorkerSet",
-        {"leaderworkerset.x-k8s.io/leaderworkerset": "LeaderWorkerSet.v1.leaderworkerset.x-k8s.io"},
-        Gate.LWSImmutableGroupSize,
-    ),
-    _jobs(
         "the Spark Operator",
         {"sparkoperator.k8s.io/sparkapplication": "SparkApplication.v1beta2.sparkoperator.k8s.io"},
         Gate.SparkApplicationIntegration,

@@ -13,6 +13,7 @@ from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.jobset import JobSetFramework
+from kohort.jobs.frameworks.leaderworkerset import LeaderWorkerSetFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.ray.raycluster import RayClusterFramework
 from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
@@ -29,6 +30,7 @@ def built_in_frameworks() -> list[Framework]:
         CronJobFramework(),
         DeploymentFramework(),
         JobSetFramework(),
+        LeaderWorkerSetFramework(),
         PodFramework(),
         RayClusterFramework(),
         RayJobFramework(),

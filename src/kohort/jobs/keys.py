@@ -51,6 +51,7 @@ PROVISIONING_PREFIX = "provreq.kueue.x-k8s.io/"
 # On Workloads (§1.2)
 GROUP_WORKLOAD_ANNOTATION = f"{_GROUP}/is-group-workload"
 JOB_OWNER_GVK_ANNOTATION = f"{_GROUP}/job-owner-gvk"
+COMPONENT_INDEX_ANNOTATION = f"{_GROUP}/component-workload-index"
 JOB_OWNER_NAME_ANNOTATION = f"{_GROUP}/job-owner-name"
 
 # Into pods and templates (§1.3)
