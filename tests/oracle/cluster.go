@@ -162,6 +162,7 @@ func (c *cluster) newClient() client.Client {
 		WithStatusSubresource(&kueue.Workload{}, &kueue.Cohort{}, &kueue.LocalQueue{}).
 		WithInterceptorFuncs(interceptor.Funcs{Get: c.get, SubResourcePatch: c.patchStatus})
 	must(indexer.Setup(c.ctx, builderIndexer{builder}))
+	must(indexer.SetupWorkloadOwnerIndex(c.ctx, builderIndexer{builder}, jobKind))
 	return builder.Build()
 }
 

@@ -14,13 +14,13 @@ from typing import Any
 from oracle.coverage import Coverage
 from oracle.generator import has_circles
 from oracle.kueue import GoIsMissingError, Kueue, NoResultError
-from oracle.parallel_runs import GENERATORS, compare, running_comparisons
+from oracle.parallel_runs import DEVIATIONS, GENERATORS, compare, running_comparisons
 from oracle.progress import Progress
 from oracle.shrinking import shrink
 
 Json = Any
 
-FINE = frozenset({"same", "tied", "overdrawn", "overcommitted", "parked", "recomputed", "unordered"})
+FINE = frozenset({"same", "tied", "overdrawn", "unordered", *DEVIATIONS})
 """Outcomes that explain themselves."""
 STOPPED = 130
 """What a shell expects of a program that Ctrl-C ended."""
@@ -62,7 +62,7 @@ def save(kueue: Kueue, name: str, scenario: Json) -> None:
 
 def main() -> int:
     arguments = _arguments()
-    seeds = [f"{arguments.seed}-{index}" for index in range(arguments.number)]
+    seeds = [f"{arguments.seed}-{arguments.first + index}" for index in range(arguments.number)]
     if arguments.coverage:
         coverage = Coverage()
         for seed in seeds:
@@ -109,6 +109,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--about", choices=GENERATORS, default="quota", help="what the scenarios are about")
     parser.add_argument("--number", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0, help="index of the first scenario, to run one or a part again")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=1, help="how many play at once, each with a Kueue beside it")
     parser.add_argument("--show", type=int, default=5, help="how many differences to shrink and print")

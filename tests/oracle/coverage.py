@@ -11,6 +11,7 @@ from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from kohort.engine.decisions import Evict, KeepPending, Reserve
 from oracle.scenario_extras import manifests
+from oracle.topology_coverage import topology_contents
 
 Json = Any
 
@@ -25,12 +26,16 @@ class Coverage:
     def note(self, scenario: Json) -> None:
         """Add one scenario; it is played by our engine."""
         self.total += 1
-        self.counts.update({*_asked(scenario), *_happened(scenario)})
+        self.counts.update(set(topology_contents(scenario)) if "theme" in scenario else _contents(scenario))
 
     def table(self) -> str:
         """One line per kind of thing, by name."""
         lines = [f"{name:<58} {count:>6} {count / self.total:>6.1%}" for name, count in sorted(self.counts.items())]
         return "\n".join([f"{'in scenarios':<58} {self.total:>6}", *lines])
+
+
+def _contents(scenario: Json) -> set[str]:
+    return {*_asked(scenario), *_happened(scenario)}
 
 
 def _asked(scenario: Json) -> Iterator[str]:

@@ -36,6 +36,27 @@ def differences(ours: list[Json], theirs: list[Json], is_excused: Excuse | None 
     return []
 
 
+def agrees_with_some(ours: list[Json], several: list[list[Json]], is_excused: Excuse | None = None) -> bool:
+    """Whether all but texts is as in some of these answers, and each text as in one of those: it may vary per cycle."""
+    excused = is_excused or _never
+    bare = [_without_texts(states) for states in ours]
+    alike = [answer for answer in several if [_without_texts(states) for states in answer] == bare]
+    return bool(alike) and all(
+        any(_agree(mine, answer[step][name]) or excused(mine, answer[step][name]) for answer in alike)
+        for step, states in enumerate(ours)
+        for name, mine in (states or {}).items()
+    )
+
+
+def _without_texts(states: Json) -> Json:
+    """States without what is told about them."""
+    texts = ("reason", "message", "also")
+    return {
+        name: {member: value for member, value in state.items() if member not in texts}
+        for name, state in (states or {}).items()
+    }
+
+
 def _never(_ours: Json, _theirs: Json) -> bool:
     return False
 

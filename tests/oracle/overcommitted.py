@@ -23,7 +23,7 @@ def _largest_fits(places: FoundPlaces) -> bool:
         for domain in placed.domains:
             most[domain.values] = max(most.get(domain.values, 0), domain.pods)
     return all(
-        _available_without_pods(places.topologies[counter.flavor], counter) >= min(pods, most.get(counter.key[1], pods))
+        available_without_pods(places.topologies[counter.flavor], counter) >= min(pods, most.get(counter.key[1], pods))
         for counter, pods in places.added.items()
     )
 
@@ -32,12 +32,13 @@ def _equal_parts_fit(places: FoundPlaces) -> bool:
     """The check of Kueue, where pod sets of one shape add equally many pods to a domain."""
     count = Counter(domain.values for placed in places.domains.values() for domain in placed.domains)
     return all(
-        _available_without_pods(places.topologies[counter.flavor], counter) >= -(-pods // max(1, count[counter.key[1]]))
+        available_without_pods(places.topologies[counter.flavor], counter) >= -(-pods // max(1, count[counter.key[1]]))
         for counter, pods in places.added.items()
     )
 
 
-def _available_without_pods(topology: FlavorDomains, counter: DomainCounter) -> int:
+def available_without_pods(topology: FlavorDomains, counter: DomainCounter) -> int:
+    """How many more pods fit as far as resources other than `pods` go; negative where there are too many."""
     tree = topology.tree
     leaf = tree.leaf_of.get(counter.key[1])
     if leaf is None:

@@ -8,23 +8,31 @@ from typing import Any
 from engine.scenario import DAWN
 from engine.scenario_strategies import manifest
 from oracle.clusters import BEARS_ODD, GPU, ClusterGenerator
-from oracle.topology_requests import RequestScope, pod_sets
+from oracle.topology_requests import RequestScope, pod_sets, slice_size
 
 Json = Any
 NAMESPACE: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
 CYCLE: Json = {"cycle": 1}
 
 BALANCED = "TASBalancedPlacement"
+AFFINITY_PREFERRED = "TASRespectNodeAffinityPreferred"
+FAIL_FAST = "TASFailedNodeReplacementFailFast"
 FLIPPED: dict[str, bool] = {
     BALANCED: True,
     "TASProfileMixed": False,
-    "TASRespectNodeAffinityPreferred": True,
+    AFFINITY_PREFERRED: True,
     "TASHandleOverlappingFlavors": False,
     "TASRecomputeAssignmentWithinSchedulingCycle": False,
-    "TASFailedNodeReplacementFailFast": False,
+    FAIL_FAST: False,
     "TASAssignmentsEncodingByHostnamePrefix": False,
+    "TASMultiLayerTopology": False,
+    "TASCacheTopologyTree": False,
+    "TASCachingRemainingResources": False,
+    "PartialAdmission": False,
 }
-"""Gates that change placements, each as it is not by default."""
+"""Gates that change placements, and some that must not, each as it is not by default."""
+MATCH_CACHE = "TASCacheNodeMatchResults"
+"""Kueue loses scores of preferred node affinity by it (Q-20)."""
 
 
 class PlacementScenarioGenerator:
@@ -37,6 +45,10 @@ class PlacementScenarioGenerator:
     priorities: tuple[int, ...] = (0,)
     has_failures: bool = False
     """Whether nodes fail under running workloads."""
+    has_reclaimable_pods: bool = True
+    """Whether pods of running jobs end early."""
+    is_partly_admitted: bool = True
+    """Whether some pod sets accept fewer pods."""
     lengths: tuple[int, int] = (4, 18)
     """Least and greatest number of things that happen."""
 
@@ -47,11 +59,14 @@ class PlacementScenarioGenerator:
         self.born = 0
         flipped = [name for name in FLIPPED if chance.random() < 0.08]
         self.gates = {name: FLIPPED[name] for name in flipped}
+        if AFFINITY_PREFERRED in self.gates or chance.random() < 0.08:
+            self.gates[MATCH_CACHE] = False
 
     def scenario(self) -> Json:
         """All of it."""
         self.cluster.build()
-        objects = [NAMESPACE, *self.flavors(), *self._topologies(), *self.cluster.nodes.values(), *self._queues()]
+        nodes = self.cluster.nodes.values()
+        objects = [NAMESPACE, *self.flavors(), *self.topologies(), *nodes, *self.checks(), *self._queues()]
         opening = self._opening()
         steps = [step for _ in range(self.chance.randint(*self.lengths)) for step in self._some_step()]
         steps = [*opening, *steps]
@@ -80,8 +95,13 @@ class PlacementScenarioGenerator:
         """Flavors of a queue, in order."""
         return ["all"]
 
-    def _topologies(self) -> list[Json]:
+    def topologies(self) -> list[Json]:
+        """Topologies."""
         return [self.cluster.topology()]
+
+    def checks(self) -> list[Json]:
+        """AdmissionChecks."""
+        return []
 
     def _queues(self) -> list[Json]:
         made = []
@@ -92,11 +112,21 @@ class PlacementScenarioGenerator:
             }
             spec["resourceGroups"] = [self._resource_group(name)]
             spec["preemption"] = self.chance.choice(self.preemption)
-            if len(self.queues) > 1:
-                spec["cohortName"] = "c"
+            if cohort := self.cohort_of(name):
+                spec["cohortName"] = cohort
+            if rules := self.check_rules():
+                spec["admissionChecksStrategy"] = {"admissionChecks": rules}
             made.append(manifest("ClusterQueue", name, spec))
             made.append(manifest("LocalQueue", name, {"clusterQueue": name}, "team"))
         return made
+
+    def cohort_of(self, _queue: str) -> str:
+        """All queues are in one, if there are several."""
+        return "c" if len(self.queues) > 1 else ""
+
+    def check_rules(self) -> list[Json]:
+        """AdmissionChecks of a queue."""
+        return []
 
     def _resource_group(self, queue: str) -> Json:
         resources = ["cpu", GPU] if self.cluster.has_gpus else ["cpu"]
@@ -121,6 +151,7 @@ class PlacementScenarioGenerator:
             (2, cluster.change_node),
             (2, cluster.use_node),
             (2, self.settle),
+            (int(self.has_reclaimable_pods), self.reclaim),
         ]
 
     def _some_step(self) -> list[Json]:
@@ -137,25 +168,31 @@ class PlacementScenarioGenerator:
         return [{"put": self._workload()} for _ in range(self.chance.choice([1, 1, 2, 3]))]
 
     def _workload(self) -> Json:
-        self.born += 1
-        name = f"w{self.born}"
         spec = {
             "queueName": self.chance.choice(self.queues),
             "priority": self.chance.choice(self.priorities),
-            "podSets": pod_sets(self.chance, self._scope()),
+            "podSets": pod_sets(self.chance, self.scope()),
         }
+        made = self.created(spec)
+        self.workloads[made["metadata"]["name"]] = made
+        return made
+
+    def created(self, spec: Json) -> Json:
+        """The next Workload."""
+        self.born += 1
+        name = f"w{self.born}"
         made = manifest("Workload", name, spec, "team")
         created = (DAWN + timedelta(seconds=self.born)).isoformat().replace("+00:00", "Z")
         made["metadata"] |= {"uid": f"{self.born:04d}-{name}", "creationTimestamp": created}
-        self.workloads[name] = made
         return made
 
-    def _scope(self) -> RequestScope:
+    def scope(self) -> RequestScope:
         return RequestScope(
             self.cluster.levels,
             has_gpus=self.cluster.has_gpus,
             has_layers=BALANCED not in self.gates,
             has_slices_only=not self.has_failures,
+            is_partly_admitted=self.is_partly_admitted,
         )
 
     def finish(self) -> list[Json]:
@@ -168,6 +205,16 @@ class PlacementScenarioGenerator:
         return [
             {"delete": {"kind": "Workload", "namespace": "team", "name": each["metadata"]["name"]}} for each in gone
         ]
+
+    def reclaim(self) -> list[Json]:
+        """Some pods of a job end early, but not of slices (Q-1)."""
+        steps = []
+        for name in self._some_workload():
+            sets = self.workloads[name]["spec"]["podSets"]
+            pods = {each["name"]: 0 if slice_size(each) > 1 else self.chance.randrange(each["count"]) for each in sets}
+            if any(pods.values()) and not any("minCount" in each for each in sets):
+                steps.append({"reclaim": {"workload": f"team/{name}", "pods": pods}})
+        return steps
 
     def settle(self) -> list[Json]:
         """Victims leave."""

@@ -48,6 +48,12 @@ func (c *cluster) perform(step Step) map[string]WorkloadState {
 			c.useNode(argument)
 		case "fail":
 			c.failNode(read[string](argument))
+		case "passChecks":
+			c.passChecks(argument)
+		case "scale":
+			c.scale(argument)
+		case "endJob":
+			c.endJob(argument)
 		case "conflict":
 			c.conflicts.Insert(keyOf(argument))
 		case "wait":
@@ -180,7 +186,11 @@ func (c *cluster) settle() {
 		if evicted == nil || evicted.Status != "True" || !workload.HasQuotaReservation(wl) || workloadfinish.IsFinished(wl) {
 			continue
 		}
-		c.stop(wl)
+		if c.isOneOfSeveral(wl) {
+			must(workloadfinish.Finish(c.ctx, c.client, wl, kueue.WorkloadFinishedReasonOutOfSync, "", c.clock))
+		} else {
+			c.stop(wl)
+		}
 	}
 	c.deliver()
 }
@@ -240,6 +250,7 @@ func (c *cluster) meetsConflict(sent, stored *kueue.Workload) bool {
 // deliver lets the controllers see every workload that changed since they last looked.
 func (c *cluster) deliver() {
 	c.rereadCohorts()
+	c.syncChecks()
 	present := map[types.NamespacedName]bool{}
 	for _, wl := range c.stored() {
 		key := types.NamespacedName{Namespace: wl.Namespace, Name: wl.Name}

@@ -50,6 +50,14 @@ def test_ours_may_add_what_fits_no_empty_cluster() -> None:
     assert not is_excused(placed(first), placed(f"{first}; {second}"))
 
 
+def test_ours_has_a_reason_where_kueue_has_none() -> None:
+    """Q-15, Q-23."""
+    problem = failing("main", "required topology is not supported with ElasticJobsViaWorkloadSlices")
+    assert is_excused(told(problem, "NoMatchingFlavor"), told(problem, reason=""))
+    assert not is_excused(told(problem, "NoMatchingFlavor"), told(problem, "WaitingForQuota"))
+    assert not is_excused(told(problem, reason=""), told(problem, "NoMatchingFlavor"))
+
+
 def test_texts_of_blocked_workloads_are_compared() -> None:
     """TAS-81: `is_recomputed` accounts for each of them."""
     ours, theirs = placed(failing("main", SMALL), "WaitingForQuota"), placed(failing("main", NONE), "WaitingForQuota")

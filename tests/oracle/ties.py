@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
-from engine.scenario import ScenarioRunner
 from kohort.engine import fair_preemption
 from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode
 from kohort.engine.scheduling_run import SchedulingCycle
 from oracle.differences import differences
+from oracle.oracle_runner import OracleRunner
 from oracle.workload_states import step_by_step
 
 Json = Any
@@ -31,7 +31,7 @@ class ExhaustiveEngine(Engine):
         return super().cycles(clock)
 
 
-class ExhaustiveRunner(ScenarioRunner):
+class ExhaustiveRunner(OracleRunner):
     """Runs scenarios with an `ExhaustiveEngine`."""
 
     def __post_init__(self) -> None:

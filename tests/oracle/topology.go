@@ -192,14 +192,14 @@ func (c *cluster) queuesOfFlavors(flavors map[corev1.ResourceName]kueue.Resource
 	return queues
 }
 
-// movesPods reports whether pods of a workload that stays admitted got other domains.
+// movesPods reports whether pods of a workload that stays admitted got other domains than they had.
 func movesPods(old, now *kueue.Workload) bool {
 	if old.Status.Admission == nil || now.Status.Admission == nil {
 		return false
 	}
 	return !slices.EqualFunc(old.Status.Admission.PodSetAssignments, now.Status.Admission.PodSetAssignments,
 		func(a, b kueue.PodSetAssignment) bool {
-			return equality.Semantic.DeepEqual(a.TopologyAssignment, b.TopologyAssignment)
+			return a.TopologyAssignment == nil || equality.Semantic.DeepEqual(a.TopologyAssignment, b.TopologyAssignment)
 		})
 }
 

@@ -22,15 +22,39 @@ class RequestScope:
     """Whether slices may have layers, and lie far below the level for all of them (Q-11)."""
     has_slices_only: bool
     """Whether slices may come without a level for all of them (Q-13)."""
+    is_partly_admitted: bool = True
+    """Whether a pod set may accept fewer pods."""
+    prefers: bool = False
+    """Whether most requests prefer a level."""
+    has_levels: bool = True
+    """Whether requests may name a level for all pods (TAS-66)."""
 
 
 def pod_sets(chance: random.Random, scope: RequestScope) -> list[Json]:
     """One pod set, two that are placed apart, or a leader with its workers."""
     drawn = chance.random()
-    if drawn < 0.12:
+    if drawn < (0.12 if scope.has_levels else 0):
         return _leader_and_workers(chance, scope)
-    names = ["main"] if drawn < 0.85 else ["first", "second"]
-    return [_pod_set(chance, name, chance.choice(REQUESTS)(chance, scope), has_gpus=scope.has_gpus) for name in names]
+    if drawn < 0.85:
+        return [_single(chance, scope)]
+    return [_pod_set(chance, name, _request(chance, scope), has_gpus=scope.has_gpus) for name in ("first", "second")]
+
+
+def _single(chance: random.Random, scope: RequestScope) -> Json:
+    """One pod set; without slices, it may accept fewer pods (Q-1)."""
+    asked = _request(chance, scope)
+    made = _pod_set(chance, "main", asked, has_gpus=scope.has_gpus)
+    if scope.is_partly_admitted and asked[1] == 1 and made["count"] > 1 and chance.random() < 0.15:
+        made["minCount"] = chance.randint(1, made["count"] - 1)
+    return made
+
+
+def _request(chance: random.Random, scope: RequestScope) -> Request:
+    if scope.prefers and chance.random() < 0.7:
+        return chance.choice([_preferred, _preferred, _slices])(chance, scope)
+    if not scope.has_levels:
+        return chance.choice([_none, _unconstrained, _unconstrained, _only_slices])(chance, scope)
+    return chance.choice(REQUESTS)(chance, scope)
 
 
 def _leader_and_workers(chance: random.Random, scope: RequestScope) -> list[Json]:
@@ -38,6 +62,13 @@ def _leader_and_workers(chance: random.Random, scope: RequestScope) -> list[Json
     leader = _pod_set(chance, "leader", (request, 1), has_gpus=scope.has_gpus) | {"count": 1}
     workers = _pod_set(chance, "workers", (request, 1), has_gpus=scope.has_gpus)
     return [leader, workers] if chance.random() < 0.7 else [workers, leader]
+
+
+def slice_size(pod_set: Json) -> int:
+    """The number that the count of pods is a multiple of."""
+    request = pod_set.get("topologyRequest", {})
+    layers = request.get("podsetSliceRequiredTopologyConstraints", ())
+    return int(layers[0]["size"] if layers else request.get("podSetSliceSize", 1))
 
 
 def _pod_set(chance: random.Random, name: str, asked: Request, *, has_gpus: bool) -> Json:
@@ -100,6 +131,13 @@ def _slices(chance: random.Random, scope: RequestScope) -> Request:
     size = chance.choice([2, 2, 3, 4])
     level = chance.choice(scope.levels)
     return {**_main(chance, scope, level), "podSetSliceRequiredTopology": level, "podSetSliceSize": size}, size
+
+
+def _only_slices(chance: random.Random, scope: RequestScope) -> Request:
+    size = chance.choice([2, 2, 3])
+    main = chance.choice([{}, {"unconstrained": True}])
+    level = chance.choice(scope.levels)
+    return {**main, "podSetSliceRequiredTopology": level, "podSetSliceSize": size}, size
 
 
 def _layers(chance: random.Random, scope: RequestScope) -> Request:

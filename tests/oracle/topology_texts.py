@@ -48,7 +48,7 @@ def _without_text(state: Json) -> Json:
 def _agree(ours: Json, theirs: Json) -> bool:
     our_reason, their_reason = ours.get("reason", ""), theirs.get("reason", "")
     mine, other = _of_group(LEVELS.sub("", ours.get("message", ""))), _of_group(theirs.get("message", ""))
-    if our_reason == their_reason and mine == other:
+    if mine == other and their_reason in ("", our_reason):
         return True
     return our_reason == FAILED and their_reason in ("", FAILED) and _names_more(mine, other)
 

@@ -11,9 +11,8 @@ from kohort.api.kueue.slices import expand
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment
 from kohort.api.meta import ObjectKey
-from kohort.controllers.topology.host_index import hosts_of_admission, is_running
-from kohort.controllers.topology.unhealthy_nodes import with_failed_node
 from kohort.engine.pending import PendingState
+from oracle.oracle_runner import OracleRunner
 
 Json = Any
 WorkloadStates = dict[str, Json]
@@ -28,7 +27,7 @@ def our_answer(scenario: Json) -> list[WorkloadStates | None]:
     return list(step_by_step(scenario))
 
 
-def step_by_step(scenario: Json, kind: type[ScenarioRunner] = ScenarioRunner) -> Iterator[WorkloadStates | None]:
+def step_by_step(scenario: Json, kind: type[ScenarioRunner] = OracleRunner) -> Iterator[WorkloadStates | None]:
     """The same with a kind of runner, one step per iteration."""
     runner = kind(configured(scenario.get("configuration"), **scenario.get("gates", {})))
     for manifest in scenario.get("objects", ()):
@@ -37,19 +36,8 @@ def step_by_step(scenario: Json, kind: type[ScenarioRunner] = ScenarioRunner) ->
 
 
 def _after(runner: ScenarioRunner, step: Json) -> WorkloadStates | None:
-    if "fail" in step:
-        fail_node(runner, step["fail"])
-    else:
-        runner.perform(step)
+    runner.perform(step)
     return workload_states(runner) if SCHEDULING_STEPS & step.keys() else None
-
-
-def fail_node(runner: ScenarioRunner, node: str) -> None:
-    """Mark a node as failed in all workloads on it (TAS-105): the one step that the engine's scenarios do not have."""
-    for workload in list(runner.workloads.values()):
-        admission = workload.status.admission
-        if is_running(workload) and admission is not None and node in hosts_of_admission(admission):
-            runner.show(with_failed_node(workload, node, runner.now).workload)
 
 
 def workload_states(runner: ScenarioRunner) -> WorkloadStates:

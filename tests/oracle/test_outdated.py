@@ -1,0 +1,31 @@
+"""Victims as they were before the cycle explain Kueue's answer; nothing else is excused by it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle.differences import differences
+from oracle.outdated import is_outdated
+from oracle.topology_texts import excuse_of
+from oracle.workload_states import our_answer
+
+Json = Any
+CASE = Path(__file__).parent / "cases" / "a-victim-releases-the-places-of-its-second-pass.json"
+
+
+@pytest.fixture
+def case() -> Json:
+    """w3 gets a place for pods whose node failed, and is preempted in the same cycle (Q-17)."""
+    return json.loads(CASE.read_text())
+
+
+def test_kueue_undoes_the_second_pass_of_a_victim(case: Json) -> None:
+    assert differences(our_answer(case), case["other_answer"], excuse_of(case))
+    assert is_outdated(case, case["other_answer"])
+
+
+def test_that_does_not_explain_a_workload_that_stays(case: Json) -> None:
+    del case["other_answer"][-1]["team/w3"]["preempted"]
+    assert not is_outdated(case, case["other_answer"])
