@@ -12,7 +12,7 @@ from kohort.api.core.nodes import Node
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import EvictForFailedNodes, KeepUnplaced, Reserve
+from kohort.engine.decisions import EvictForFailedNodes, KeepPending, KeepUnplaced, Reserve
 from kohort.engine.event_log.lines import event_line, step_of
 from kohort.engine.event_log.model import EventApplied
 from kohort.engine.events import NodeUsageChanged, ObjectUpserted, ReservationFailed
@@ -171,8 +171,8 @@ def test_an_assignment_that_can_not_be_read_counts_nothing() -> None:
 class TestDelays:
     """TAS-40, TAS-43, TAS-88."""
 
-    def checked(self, controller: str, **rule: Json) -> TopologyScenarioBuilder:
-        play = TopologyScenarioBuilder(RACK_OF_FOUR)
+    def checked(self, controller: str, tree: Json = RACK_OF_FOUR, **rule: Json) -> TopologyScenarioBuilder:
+        play = TopologyScenarioBuilder(tree)
         active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": AT}
         play.put(
             {
@@ -221,6 +221,20 @@ class TestDelays:
         assert later(play).reserved == ["w"]
         assert play.places("w") == {"new": 2}
         assert self.delay(play) == "Ready"
+
+    def test_places_that_are_awaited_are_kept_from_others_for_the_cycle(self) -> None:
+        """TAS-78: as for a workload without quota, they are those of an empty cluster."""
+        play = self.checked("provisioning-request", {"b1": {"r1": {"h1": 4}}})
+        play.tas_queue("p", 100)
+        play.gang("x", 3, "p", request=required(RACK))
+        play.turn()
+        self.ready(play)
+        play.gang("y", 1, "p")
+        play.wait(1)
+        kinds = {each.workload.name: type(each) for each in play.cycle()}
+        assert (kinds["w"], kinds["y"]) == (KeepUnplaced, KeepPending)
+        play.cycle()
+        assert "y" in play.admitted
 
     def test_updates_that_conflict_fail_the_placement(self) -> None:
         play = self.checked("provisioning-request")

@@ -149,4 +149,4 @@ class CycleResult(msgspec.Struct):
     waits: list[CycleEntry] = []
     """Entries to requeue, each with its decision."""
     progressed: bool = False
-    """Whether anything was admitted or newly evicted."""
+    """Whether anything was admitted or newly evicted, or reserved for this cycle alone."""
