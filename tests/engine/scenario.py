@@ -29,8 +29,8 @@ from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
-from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
-from kohort.api.kueue.v1beta2.workload import Admission, ReclaimablePod, UnhealthyNode, WorkloadStatus
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import ReclaimablePod, UnhealthyNode, WorkloadStatus
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import (
     Decision,
@@ -44,13 +44,11 @@ from kohort.engine.decisions import (
 )
 from kohort.engine.engine import Engine
 from kohort.engine.events import EvictionFailed, NodeUsageChanged, ObjectDeleted, ObjectUpserted, ReservationFailed
-from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, admit, refuse, reserve
-from kohort.engine.lifecycle.checks import required_checks, sync_checks
+from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, refuse, reserve
 from kohort.engine.lifecycle.eviction import EvictionCause, evict, for_better_flavor, release, without_replacement
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
-from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
 from kohort.engine.lifecycle.slices import end_replaced, take_over
 from kohort.engine.requests.demand import PODS
 from kohort.engine.requests.lists import amounts_of
@@ -68,7 +66,6 @@ class ScenarioRunner:
     now: datetime = DAWN
     engine: Engine = field(init=False)
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
-    cluster_queues: dict[str, ClusterQueue] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     """What the last step decided."""
     conflicts: set[ObjectKey] = field(default_factory=set)
@@ -106,10 +103,8 @@ class ScenarioRunner:
             old = self._stored(thing)
             stored = _as_stored(thing, old, self.now)
             self.show(old if old is not None and stored == old else stored)
-            return
-        if isinstance(thing, ClusterQueue):
-            self.cluster_queues[thing.metadata.name] = thing
-        self.engine.apply(ObjectUpserted(thing), self.now)
+        else:
+            self.engine.apply(ObjectUpserted(thing), self.now)
 
     def delete(self, what: Json) -> None:
         """Delete an object."""
@@ -210,19 +205,17 @@ class ScenarioRunner:
                     self._refuse(workload, decision)
 
     def _reserve(self, workload: Workload, decision: Reserve) -> None:
-        """Write the admission with its checks, then end the slice that it replaces (SCH-905, SCH-1104)."""
-        required = self._required_checks(decision.admission)
-        reservation = Reservation(decision.admission, required, decision.considered)
-        reserved = reserve(workload, reservation, self.settings.gates, self.now).workload
+        """Write the admission, then end the slice that it replaces (SCH-1104)."""
+        reserved = self.with_reservation(workload, decision)
         replaced = self.workloads.get(decision.replaces) if decision.replaces else None
-        reserved = sync_checks(take_over(reserved, replaced) if replaced else reserved, required, self.now)
-        self.show(admit(reserved, self.settings.gates, self.now).workload)
+        self.show(take_over(reserved, replaced) if replaced else reserved)
         if replaced is not None:
             self.show(end_replaced(replaced, reserved, self.now).workload)
 
-    def _required_checks(self, admission: Admission) -> frozenset[str]:
-        queue = cluster_queue_facts(self.cluster_queues[admission.cluster_queue])
-        return required_checks(queue.checks, queue.flavors, admission)
+    def with_reservation(self, workload: Workload, decision: Reserve) -> Workload:
+        """The workload with its admission, as if its checks were passed at once."""
+        reservation = Reservation(decision.admission, frozenset(), decision.considered)
+        return reserve(workload, reservation, self.settings.gates, self.now).workload
 
     def _refuse(self, workload: Workload, decision: KeepPending) -> None:
         refusal = NotAdmitted(decision.reason, decision.message)

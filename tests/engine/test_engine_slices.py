@@ -47,7 +47,7 @@ def echo(play: ScenarioBuilder, key: ObjectKey) -> None:
     play.engine.apply(ObjectUpserted(seen), play.now)
 
 
-def test_pods_that_a_slice_no_longer_has_free_quota_for_others_of_it() -> None:
+def test_a_pod_set_that_shrinks_frees_quota_for_another_one_of_its_slice() -> None:
     """SCH-1103: one pod set grows by what the one before it shrinks, in a queue that is full."""
     stage = ScenarioBuilder()
     stage.queue("q", 6)

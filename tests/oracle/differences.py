@@ -49,7 +49,7 @@ def agrees_with_some(ours: list[Json], several: list[list[Json]], is_excused: Ex
 
 
 def _without_texts(states: Json) -> Json:
-    """States without what is told about them."""
+    """States without reasons and messages."""
     texts = ("reason", "message", "also")
     return {
         name: {member: value for member, value in state.items() if member not in texts}

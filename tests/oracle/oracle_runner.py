@@ -18,11 +18,13 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSetUpdate
 from kohort.controllers.topology.host_index import hosts_of_admission, is_running
 from kohort.controllers.topology.unhealthy_nodes import with_failed_node
-from kohort.engine.decisions import Decision
+from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.admission import admit
+from kohort.engine.lifecycle.admission import Reservation, admit, reserve
+from kohort.engine.lifecycle.checks import required_checks, sync_checks
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved, with_status
 from kohort.engine.lifecycle.finishing import finish
+from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
 from kohort.engine.lifecycle.slices import name_of, settle_slices
 
 Json = Any
@@ -58,6 +60,15 @@ class OracleRunner(ScenarioRunner):
         ready = tuple(replace(check, state="Ready", pod_set_updates=updates) for check in checks)
         passed = with_status(workload, replace(workload.status, admission_checks=ready))
         self.show(admit(passed, self.settings.gates, self.now).workload)
+
+    def with_reservation(self, workload: Workload, decision: Reserve) -> Workload:
+        """The workload with its admission and the checks that it requires (SCH-905)."""
+        admission, gates = decision.admission, self.settings.gates
+        queue = cluster_queue_facts(self.engine.store.cluster_queue_objects[admission.cluster_queue])
+        required = required_checks(queue.checks, queue.flavors, admission)
+        reservation = Reservation(admission, required, decision.considered)
+        checked = sync_checks(reserve(workload, reservation, gates, self.now).workload, required, self.now)
+        return admit(checked, gates, self.now).workload
 
     # Elastic jobs
 

@@ -1,7 +1,7 @@
 """Whether the real Kueue preempted a workload as it was before its second pass in the same cycle (Q-17).
 
 A victim releases the places that it had when the cycle began, not those that it got in it. Its eviction is written with
-the status of that time too, and so undoes the placement, or an eviction for want of nodes.
+the status of that time too, and so undoes the placement, or an eviction because of failed nodes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _place: Any = processing._Cycle._place
 
 
 class _FormerPlaces:
-    """Lets a workload hold its former places for the rest of a cycle; stands in for the request of what it left."""
+    """Lets a workload hold its former places for the rest of a cycle; replaces the request for what it left."""
 
     def __init__(self, workload: WorkloadInfo, former: Mapping[Any, int], left: UsageRequest) -> None:
         self.workload, self.left = workload, left

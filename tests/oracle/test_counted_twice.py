@@ -21,7 +21,7 @@ def read(name: str) -> Json:
 
 @pytest.mark.parametrize("name", ["a-slice-is-counted-once", "a-second-pass-requests-no-quota-again"])
 def test_kueue_counts_twice(name: str) -> None:
-    """Q-12: w23 has room for what it has more than w18. Q-21: w7 preempts w3, which has no places, for its quota."""
+    """Q-12: the pods that w23 adds to those of w18 fit. Q-21: w7 preempts w3, which has no places, for its quota."""
     case = read(name)
     assert differences(our_answer(case), case["other_answer"], excuse_of(case))
     assert is_counted_twice(case, case["other_answer"])

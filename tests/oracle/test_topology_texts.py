@@ -53,9 +53,9 @@ def test_ours_may_add_what_fits_no_empty_cluster() -> None:
 def test_ours_has_a_reason_where_kueue_has_none() -> None:
     """Q-15, Q-23."""
     problem = failing("main", "required topology is not supported with ElasticJobsViaWorkloadSlices")
-    assert is_excused(told(problem, "NoMatchingFlavor"), told(problem, reason=""))
-    assert not is_excused(told(problem, "NoMatchingFlavor"), told(problem, "WaitingForQuota"))
-    assert not is_excused(told(problem, reason=""), told(problem, "NoMatchingFlavor"))
+    assert is_excused(placed(problem, "NoMatchingFlavor"), placed(problem, reason=""))
+    assert not is_excused(placed(problem, "NoMatchingFlavor"), placed(problem, "WaitingForQuota"))
+    assert not is_excused(placed(problem, reason=""), placed(problem, "NoMatchingFlavor"))
 
 
 def test_texts_of_blocked_workloads_are_compared() -> None:

@@ -12,7 +12,7 @@ Json = Any
 
 
 def topology_contents(scenario: Json) -> Iterator[str]:
-    """What a scenario is made of, and what our engine makes of it."""
+    """What a scenario is made of, and what our engine decides."""
     yield f"theme: {scenario['theme']}"
     yield from (f"gate: {name}={state}" for name, state in scenario["gates"].items())
     yield from (f"step: {verb}" for step in scenario["steps"] for verb in step)
