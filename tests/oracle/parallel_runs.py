@@ -16,6 +16,7 @@ from oracle.lost_places import is_parked, is_recomputed
 from oracle.outdated import is_outdated
 from oracle.overcommitted import is_overcommitted
 from oracle.overdrawn import is_overdrawn
+from oracle.reactivation import is_reactivated
 from oracle.themes import scenario as topology_scenario
 from oracle.ties import is_tied
 from oracle.topology_texts import excuse_of
@@ -29,6 +30,7 @@ DEVIATIONS: Mapping[str, Callable[[Json, list[Json]], bool]] = {
     "overcommitted": is_overcommitted,
     "counted twice": is_counted_twice,
     "outdated": is_outdated,
+    "reactivated": is_reactivated,
 }
 """Whether a deviation of topology-aware scheduling accounts for a whole answer."""
 MOST_ANSWERS = 12

@@ -1,0 +1,22 @@
+"""Whether more ClusterQueues were reactivated when pods left nodes than wait for places (TAS-24).
+
+Our engine reactivates a queue of another cohort tree only if one of its workloads lacks more than quota. The program
+does not know that of Kueue's workloads, and reactivates all queues that use a flavor of these nodes.
+"""
+
+from typing import Any
+from unittest.mock import patch
+
+from kohort.engine.pending.queue import PendingQueue
+from oracle.lost_places import agrees, is_parked, is_recomputed
+from oracle.overcommitted import is_overcommitted
+
+Json = Any
+
+ALWAYS = property(lambda _queue: True, lambda _queue, _value: None)
+
+
+def is_reactivated(scenario: Json, answer: list[Json]) -> bool:
+    """Whether ours has this result too once it reactivates all of them."""
+    with patch.object(PendingQueue, "waits_for_places", ALWAYS, create=True):
+        return any(explains(scenario, answer) for explains in (agrees, is_parked, is_recomputed, is_overcommitted))
