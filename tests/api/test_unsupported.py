@@ -85,6 +85,15 @@ class TestObjects:
                 "spec.managedBy",
                 "MultiKueue",
             ),
+            (
+                {
+                    "apiVersion": "kubeflow.org/v1",
+                    "kind": "TFJob",
+                    "spec": {"runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}},
+                },
+                "spec.runPolicy.managedBy",
+                "MultiKueue",
+            ),
         ],
     )
     def test_an_object_of_a_missing_capability(self, value: Json, path: str, name: str) -> None:

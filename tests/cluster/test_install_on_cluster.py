@@ -24,7 +24,7 @@ from kohort.jobs.registry import registry_of
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
+from kohort.manager.permissions import RequiredPermission, framework_permissions, startup_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster
 from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates
@@ -107,9 +107,9 @@ def test_it_applies_again_and_changes_nothing(installed: Installation) -> None:
 def test_the_manager_may_do_what_it_needs(installed: Installation) -> None:
     """API-151."""
     configuration = OPTIONS.configuration
-    kinds = registry_of(configuration, all_frameworks()).resources()
+    registry = registry_of(configuration, all_frameworks())
     own = startup_permissions(ManagerSettings(configuration, namespace=NAMESPACE))
-    asked = (own, watch_permissions(kinds), patch_permissions(kinds))
+    asked = (own, framework_permissions(registry))
     rights = [right for group in asked for right in group]
     answers = installed.may(MANAGER, GROUPS, rights)
     assert [str(right) for right, allowed in zip(rights, answers, strict=True) if not allowed] == []

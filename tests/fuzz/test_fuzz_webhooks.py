@@ -38,6 +38,10 @@ class FuzzReads:
     configuration: Configuration = field(default_factory=default_configuration)
     gates: FeatureGates = DEFAULT_GATES
 
+    def owned_workloads(self, *_: str) -> tuple[()]:
+        """No job has a Workload."""
+        return ()
+
 
 class FuzzGatherer:
     """Permissions and scope of every job."""
@@ -120,7 +124,26 @@ STATUS = {
         }
     ],
 }
+REPLICAS = {"Master": {"replicas": 1, "template": TEMPLATE}, "Worker": {"replicas": 2, "template": TEMPLATE}}
+RUN_POLICY = {"suspend": True, "managedBy": "", "schedulingPolicy": {"priorityClass": "p"}}
+JOB_SETS = [{"name": "node", "replicas": 2, "template": {"metadata": METADATA, "spec": JOB}}]
+PATCHES = [
+    {"manager": "example.com/a", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": JOB_SETS}}}},
+    {"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": JOB_SETS}}}},
+]
 SPECS: dict[str, Json] = {
+    "jobset": {"suspend": True, "managedBy": "", "replicatedJobs": JOB_SETS},
+    "pytorchjob": {"runPolicy": RUN_POLICY, "pytorchReplicaSpecs": REPLICAS},
+    "tfjob": {"runPolicy": RUN_POLICY, "tfReplicaSpecs": REPLICAS},
+    "xgboostjob": {"runPolicy": RUN_POLICY, "xgbReplicaSpecs": REPLICAS},
+    "paddlejob": {"runPolicy": RUN_POLICY, "paddleReplicaSpecs": REPLICAS},
+    "jaxjob": {"runPolicy": RUN_POLICY, "jaxReplicaSpecs": REPLICAS},
+    "mpijob": {
+        "runPolicy": RUN_POLICY,
+        "runLauncherAsWorker": True,
+        "mpiReplicaSpecs": {"Launcher": {"template": TEMPLATE}, "Worker": {"replicas": 2, "template": TEMPLATE}},
+    },
+    "trainjob": {"suspend": True, "runtimeRef": {"name": "torch"}, "runtimePatches": PATCHES},
     "job": JOB,
     "pod": POD,
     "deployment": SERVING,
@@ -138,6 +161,14 @@ SPECS: dict[str, Json] = {
     "localqueue": {"clusterQueue": "q"},
 }
 KINDS = {
+    "jobset": ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    "pytorchjob": ("kubeflow.org/v1", "PyTorchJob"),
+    "tfjob": ("kubeflow.org/v1", "TFJob"),
+    "xgboostjob": ("kubeflow.org/v1", "XGBoostJob"),
+    "paddlejob": ("kubeflow.org/v1", "PaddleJob"),
+    "jaxjob": ("kubeflow.org/v1", "JAXJob"),
+    "mpijob": ("kubeflow.org/v2beta1", "MPIJob"),
+    "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
     "job": ("batch/v1", "Job"),
     "pod": ("v1", "Pod"),
     "deployment": ("apps/v1", "Deployment"),

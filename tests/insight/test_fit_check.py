@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from insight.cluster_access import client_of, wait_for_admission
+from jobs.train_jobs import make_runtime, make_train_job
 from kit.apiserver import Object
 from kit.builders.batch import make_job
 from kit.builders.kueue import (
@@ -20,12 +21,15 @@ from kit.builders.kueue import (
 )
 from kit.manager import ACTIVE_CONDITION, running_manager_harness
 from kohort.api.documents import Document, read_documents
+from kohort.api.meta import ObjectKey
 from kohort.engine.explain import PreemptionOutlook
-from kohort.insight.fit_check.candidates import CandidateReader
+from kohort.insight.fit_check.candidates import CandidateReader, kinds_read_by
 from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
 from kohort.insight.fit_check.manifests import offline, split, with_manifests
 from kohort.insight.fit_check.reads import ALSO_READ
+from kohort.insight.listing import KindListing
 from kohort.insight.snapshot import Snapshot, take_snapshot
+from kohort.jobs.frameworks.kubeflow.trainjob.runtimes import CLUSTER_RUNTIMES
 from web.engine_fixture import NOON
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -190,7 +194,7 @@ def test_kinds_without_queueing_are_listed_separately() -> None:
     )
     assert [reader.is_queued(each) for each in (service, job, asking)] == [False, True, True]
     (candidate,) = reader.candidates([asking])
-    assert candidate.problem.startswith("unsupported kind x.io/v1 Train: available: CronJob, Deployment, Job")
+    assert candidate.problem.startswith("unsupported kind x.io/v1 Train: available: CronJob, Deployment, ")
 
 
 def test_an_admission_check_between_quota_and_start_is_reported() -> None:
@@ -247,3 +251,18 @@ async def test_on_a_cluster_the_preempted_are_named() -> None:
     preemption = verdict.explanation.evaluation.preemption
     assert preemption.help is PreemptionOutlook.POSSIBLE
     assert [each.workload.name for each in preemption.victims] == ["low"]
+
+
+def test_the_pods_of_a_train_job_are_those_of_its_runtime() -> None:
+    snapshot, runtime = a_cluster(), make_runtime(policy={"numNodes": 4})
+    listed = {**snapshot.found, CLUSTER_RUNTIMES: KindListing({ObjectKey("", "torch"): runtime})}
+    known = Snapshot(snapshot.taken, listed, snapshot.rules)
+    small, large = make_train_job(), make_train_job(trainer={"numNodes": 5})
+    for each in (small, large):
+        each["metadata"] |= {"namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}
+    assert kinds_read_by(documents(small)) >= {CLUSTER_RUNTIMES}
+    assert kinds_read_by(documents(make_job())) == set()
+    assert starts(known, small) == [True]
+    assert starts(known, large) == [False]
+    (unknown,) = verdicts(snapshot, small)
+    assert unknown.candidate.problem == "runtime 'torch' not found"

@@ -26,7 +26,7 @@ from kohort.install.options import Issuer, OptionalManifest, Options, OptionsErr
 from kohort.jobs.builtin import all_frameworks
 from kohort.jobs.registry import registry_of
 from kohort.kube.certificates import CertificateAuthority
-from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
+from kohort.manager.permissions import RequiredPermission, framework_permissions, startup_permissions
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import CertificateError
 from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, configuration
@@ -145,11 +145,10 @@ def grants(role: Json, right: RequiredPermission) -> bool:
 
 def test_the_manager_has_the_permissions_that_it_needs() -> None:
     settings = OPTIONS.configuration
-    kinds = registry_of(settings, all_frameworks()).resources()
+    registry = registry_of(settings, all_frameworks())
     asked = [
         *startup_permissions(ManagerSettings(settings, namespace=HOME)),
-        *watch_permissions(kinds),
-        *patch_permissions(kinds),
+        *framework_permissions(registry),
     ]
     assert missing(OPTIONS, asked) == []
 

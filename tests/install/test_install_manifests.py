@@ -23,7 +23,7 @@ from kohort.install.permissions import IN_OWN_NAMESPACE, manager_permissions
 from kohort.install.roles import user_roles
 from kohort.jobs.builtin import all_frameworks, built_in_frameworks
 from kohort.jobs.registry import registry_of
-from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
+from kohort.manager.permissions import RequiredPermission, framework_permissions, startup_permissions
 
 MANAGER = manager_permissions(built_in_frameworks())
 
@@ -163,11 +163,10 @@ def is_granted(right: RequiredPermission, permissions: tuple[Permission, ...]) -
 
 def test_the_roles_of_the_manager_have_all_permissions_required_at_its_start() -> None:
     configuration = Options().configuration
-    kinds = registry_of(configuration, all_frameworks()).resources()
+    registry = registry_of(configuration, all_frameworks())
     wanted = [
         *startup_permissions(ManagerSettings(configuration)),
-        *watch_permissions(kinds),
-        *patch_permissions(kinds),
+        *framework_permissions(registry),
     ]
     missing = [
         str(right)

@@ -18,6 +18,14 @@ FLAVOR_F = {
     "metadata": {"name": "f"},
     "spec": {"nodeLabels": {"tier": "a"}, "tolerations": [{"key": "spot", "operator": "Exists"}]},
 }
+KINDS_READ = (
+    "ResourceFlavor",
+    "PriorityClass",
+    "WorkloadPriorityClass",
+    "ClusterTrainingRuntime",
+    "TrainingRuntime",
+)
+"""Kinds that passes read."""
 
 Json = Any
 
@@ -56,7 +64,7 @@ def harness_of(case: Json, *frameworks: Framework) -> PassHarness:
     configuration = configuration_of(case)
     stage = PassHarness(registry_of(configuration, frameworks), configuration, gates_of(case))
     for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
-        if obj["kind"] in ("ResourceFlavor", "PriorityClass", "WorkloadPriorityClass"):
+        if obj["kind"] in KINDS_READ:
             stage.put(obj)
     return stage
 

@@ -181,7 +181,7 @@ def test_statuses_are_read_as_the_real_kueue_reads_them(case: Json) -> None:
         assert JOB.is_active(obj) == status_case["active"]
         assert JOB.is_suspended(obj) == status_case["suspended"]
         assert JOB.pods_ready(obj, stage) == status_case["podsReady"]
-        assert JOB.reclaimable(obj) == {each["name"]: each["count"] for each in status_case["reclaimable"]}
+        assert JOB.reclaimable(obj, stage) == {each["name"]: each["count"] for each in status_case["reclaimable"]}
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

@@ -11,7 +11,7 @@ from kohort.controllers.context import ManagerSettings
 from kohort.install.permissions import IN_OWN_NAMESPACE, manager_permissions
 from kohort.jobs.builtin import all_frameworks, built_in_frameworks
 from kohort.jobs.registry import registry_of
-from kohort.manager.permissions import RequiredPermission, patch_permissions, startup_permissions, watch_permissions
+from kohort.manager.permissions import RequiredPermission, framework_permissions, startup_permissions
 
 MANAGER = manager_permissions(built_in_frameworks())
 
@@ -21,11 +21,10 @@ HOME = "kueue-system"
 def asked() -> list[RequiredPermission]:
     every = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
     configuration = msgspec.structs.replace(default_configuration(), integrations=every)
-    kinds = registry_of(configuration, all_frameworks()).resources()
+    registry = registry_of(configuration, all_frameworks())
     return [
         *startup_permissions(ManagerSettings(configuration, namespace=HOME)),
-        *watch_permissions(kinds),
-        *patch_permissions(kinds),
+        *framework_permissions(registry),
     ]
 
 

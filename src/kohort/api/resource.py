@@ -52,3 +52,9 @@ class Resource:
         if subresource and not name:
             return "a subresource belongs to one object; give its name"
         return ""
+
+
+def resource_of(kind_argument: str) -> Resource:
+    """The namespaced resource of `Kind.version.group`, with the usual plural."""
+    kind, version, group = kind_argument.split(".", 2)
+    return Resource(group, version, kind, f"{kind.lower()}s", namespaced=True)

@@ -14,7 +14,7 @@ from kohort.api.gates import Gate
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
-from kohort.api.resource import GroupKind, Resource
+from kohort.api.resource import GroupKind, Resource, resource_of
 
 NOT_SUPPORTED: Final = "not supported by this version of Kohort yet"
 _NOT_QUEUED = "no Workload is created for it, so it starts without quota, or never if it is suspended"
@@ -65,13 +65,8 @@ class Notice(NamedTuple):
 
 def _jobs(name: str, frameworks: Mapping[str, str], *gates: Gate) -> Capability:
     """Job frameworks of one project, given as `Kind.version.group`."""
-    resources = {framework: _resource(kind) for framework, kind in frameworks.items()}
+    resources = {framework: resource_of(kind) for framework, kind in frameworks.items()}
     return Capability(name, _NOT_QUEUED, resources, gates=frozenset(gates))
-
-
-def _resource(text: str) -> Resource:
-    kind, version, group = text.split(".", 2)
-    return Resource(group, version, kind, f"{kind.lower()}s", namespaced=True)
 
 
 MULTIKUEUE = Capability(
@@ -81,6 +76,11 @@ MULTIKUEUE = Capability(
     members=(
         RequestingMember((GROUP, "AdmissionCheck"), ("spec", "controllerName"), MULTIKUEUE_CONTROLLER),
         RequestingMember(("batch", "Job"), ("spec", "managedBy"), MULTIKUEUE_CONTROLLER),
+        RequestingMember(("trainer.kubeflow.org", "TrainJob"), ("spec", "managedBy"), MULTIKUEUE_CONTROLLER),
+        *(
+            RequestingMember(("kubeflow.org", kind), ("spec", "runPolicy", "managedBy"), MULTIKUEUE_CONTROLLER)
+            for kind in ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")
+        ),
     ),
     check_controller=MULTIKUEUE_CONTROLLER,
     gates=frozenset(
@@ -122,18 +122,6 @@ UNSUPPORTED: Final[tuple[Capability, ...]] = (
     MULTIKUEUE,
     PROVISIONING,
     DEVICE_COUNTERS,
-    _jobs(
-        "the Kubeflow Training Operator",
-        {
-            "kubeflow.org/jaxjob": "JAXJob.v1.kubeflow.org",
-            "kubeflow.org/paddlejob": "PaddleJob.v1.kubeflow.org",
-            "kubeflow.org/pytorchjob": "PyTorchJob.v1.kubeflow.org",
-            "kubeflow.org/tfjob": "TFJob.v1.kubeflow.org",
-            "kubeflow.org/xgboostjob": "XGBoostJob.v1.kubeflow.org",
-        },
-    ),
-    _jobs("Kubeflow Trainer", {"trainer.kubeflow.org/trainjob": "TrainJob.v1alpha1.trainer.kubeflow.org"}),
-    _jobs("the MPI Operator", {"kubeflow.org/mpijob": "MPIJob.v2beta1.kubeflow.org"}),
     _jobs("AppWrapper", {"workload.codeflare.dev/appwrapper": "AppWrapper.v1beta2.workload.codeflare.dev"}),
     _jobs(
         "the Spark Operator",

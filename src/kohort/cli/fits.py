@@ -25,10 +25,11 @@ from kohort.cli.options import (
     show,
 )
 from kohort.controllers.devices.claims import TEMPLATES
-from kohort.insight.fit_check.candidates import CandidateReader
+from kohort.insight.fit_check.candidates import CandidateReader, kinds_read_by
 from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
 from kohort.insight.fit_check.manifests import offline, split, with_manifests
 from kohort.insight.fit_check.reads import ALSO_READ
+from kohort.insight.listing import served
 from kohort.insight.snapshot import Snapshot, take_snapshot
 from kohort.insight.workload_report.data import explanation_data
 from kohort.insight.workload_report.model import WorkloadReport
@@ -105,7 +106,9 @@ async def _evaluate(
         return _results(offline(given, datetime.now(UTC)), applied, submitted, where.namespace or "default", queue)
     access = where.access()
     async with running_client(access) as client:
-        snapshot = await take_snapshot(client, (*ALSO_READ, *_claimed(submitted)), home=access.namespace)
+        wanted = kinds_read_by(submitted)
+        read = await served(client, wanted) if wanted else []
+        snapshot = await take_snapshot(client, (*ALSO_READ, *_claimed(submitted), *read), home=access.namespace)
     return _results(snapshot, applied, submitted, access.namespace, queue)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.core.apps import Deployment, ReplicaSet, StatefulSet
 from kohort.api.core.batch import CronJob, Job
 from kohort.api.core.pods import Pod
@@ -28,23 +29,21 @@ CLUSTER_QUEUE: Final = ClusterQueue.info.resource
 WORKLOAD: Final = Workload.info.resource
 QUEUED: Final = (Job.resource, WORKLOAD, Deployment.resource, StatefulSet.resource, Pod.resource)
 """Kinds of a bare name, in this order."""
+JOB_KINDS: Final = {
+    name: resource
+    for resource in (CronJob.resource, ReplicaSet.resource, *(each.resource for each in BUILT_IN_FRAMEWORKS.values()))
+    for name in (resource.kind.lower(), resource.plural)
+}
 KINDS: Final = {
-    "job": Job.resource,
-    "jobs": Job.resource,
+    **JOB_KINDS,
     "workload": WORKLOAD,
     "workloads": WORKLOAD,
     "kwl": WORKLOAD,
     "wl": WORKLOAD,
-    "pod": Pod.resource,
-    "pods": Pod.resource,
     "po": Pod.resource,
-    "deployment": Deployment.resource,
     "deploy": Deployment.resource,
-    "statefulset": StatefulSet.resource,
     "sts": StatefulSet.resource,
-    "replicaset": ReplicaSet.resource,
     "rs": ReplicaSet.resource,
-    "cronjob": CronJob.resource,
     "cj": CronJob.resource,
     "queue": LOCAL_QUEUE,
     "localqueue": LOCAL_QUEUE,

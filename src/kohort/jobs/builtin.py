@@ -13,6 +13,15 @@ from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.jobset import JobSetFramework
+from kohort.jobs.frameworks.kubeflow.mpijob import MPIJobFramework
+from kohort.jobs.frameworks.kubeflow.training_jobs import (
+    JAXJobFramework,
+    PaddleJobFramework,
+    PyTorchJobFramework,
+    TFJobFramework,
+    XGBoostJobFramework,
+)
+from kohort.jobs.frameworks.kubeflow.trainjob import TrainJobFramework
 from kohort.jobs.frameworks.leaderworkerset import LeaderWorkerSetFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.ray.raycluster import RayClusterFramework
@@ -29,14 +38,21 @@ def built_in_frameworks() -> list[Framework]:
         BatchJobFramework(),
         CronJobFramework(),
         DeploymentFramework(),
+        JAXJobFramework(),
         JobSetFramework(),
         LeaderWorkerSetFramework(),
+        MPIJobFramework(),
+        PaddleJobFramework(),
         PodFramework(),
+        PyTorchJobFramework(),
         RayClusterFramework(),
         RayJobFramework(),
         RayServiceFramework(),
         ReplicaSetFramework(),
         StatefulSetFramework(),
+        TFJobFramework(),
+        TrainJobFramework(),
+        XGBoostJobFramework(),
     ]
 
 

@@ -96,8 +96,9 @@ def _reads_change_nothing(framework: Framework, samples: Samples, reads: Cluster
         before = deepcopy(sample)
         for found in framework.pod_sets(sample, reads):
             found.template.setdefault("metadata", {})["conformance"] = "x"
-        for look in (framework.is_suspended, framework.finished, framework.is_active, framework.reclaimable):
+        for look in (framework.is_suspended, framework.finished, framework.is_active):
             look(sample)
+        framework.reclaimable(sample, reads)
         framework.pods_ready(sample, reads)
         framework.key(sample)
         framework.priority_class(sample)
@@ -142,7 +143,7 @@ def _a_wrong_number_of_infos_is_refused(framework: Framework, samples: Samples, 
     obj = deepcopy(samples.suspended)
     infos = _infos(framework.pod_sets(obj, reads))
     try:
-        framework.start(obj, [*infos, PodSetInfo("one-too-many")])
+        framework.run(obj, [*infos, PodSetInfo("one-too-many")], "", reads)
     except PermanentError:
         return
     _holds("start takes a wrong number of infos", framework, holds=False)

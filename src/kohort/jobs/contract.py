@@ -350,7 +350,7 @@ class Framework(ReconciledKind, ABC):
         """Whether a stop is in progress (JOB-98)."""
         return False
 
-    def reclaimable(self, obj: JsonObject) -> dict[str, int] | None:
+    def reclaimable(self, obj: JsonObject, reads: ClusterReader) -> dict[str, int] | None:
         """Reclaimable pods per pod set; None if the kind does not support it (JOB-57)."""
         return None
 

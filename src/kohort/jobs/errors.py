@@ -8,8 +8,10 @@ JobError
 
 from collections.abc import Sequence
 
+from kohort.api.codec import JsonObject
+from kohort.api.conditions import truncate_note
 from kohort.api.errors import ApiError
-from kohort.jobs.effects import Effect
+from kohort.jobs.effects import Effect, record_event
 
 
 class JobError(ApiError):
@@ -30,3 +32,8 @@ class UnretryableError(JobError):
 
 class PermanentError(JobError):
     """No retry can succeed."""
+
+
+def not_composable(obj: JsonObject, message: str) -> UnretryableError:
+    """No Workload can be built of a job as it is; a Warning event has the reason (§14)."""
+    return UnretryableError(message, (record_event(obj, "ErrWorkloadCompose", truncate_note(message), "Warning"),))

@@ -15,7 +15,7 @@ def update_reclaimable_pods(this: ReconcilePass) -> EndPass | None:
     workload = this.workload
     if workload is None or not this.reads.gates.enabled(Gate.ReclaimablePods):
         return None
-    reported = this.framework.reclaimable(this.obj)
+    reported = this.framework.reclaimable(this.obj, this.reads)
     if reported is None:
         return None
     assigned = _capped(workload, reported, this.reads.gates)

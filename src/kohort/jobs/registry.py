@@ -13,7 +13,7 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.resource import GroupKind, Resource
-from kohort.jobs.contract import Framework
+from kohort.jobs.contract import Framework, ReconciledKind
 from kohort.jobs.errors import JobError
 
 log = logging.getLogger(__name__)
@@ -67,8 +67,14 @@ class FrameworkRegistry:
 
     def resources(self) -> list[Resource]:
         """The distinct resources that enabled frameworks read."""
-        kinds = [kind for framework in self.active() for kind in (framework, *framework.planners)]
-        return list(dict.fromkeys(resource for kind in kinds for resource in kind.resources))
+        return list(dict.fromkeys(resource for kind in self._kinds() for resource in kind.resources))
+
+    def patched_resources(self) -> list[Resource]:
+        """The distinct resources of enabled frameworks, without those that they only watch."""
+        return list(dict.fromkeys(kind.resource for kind in self._kinds()))
+
+    def _kinds(self) -> list[ReconciledKind]:
+        return [kind for framework in self.active() for kind in (framework, *framework.planners)]
 
 
 def registry_of(

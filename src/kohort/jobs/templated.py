@@ -4,7 +4,7 @@ A subclass defines where the templates are and how many pods each has; start, st
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from kohort.api.codec import JsonObject
 from kohort.api.fields import ROOT, FieldError, Path, invalid
 from kohort.jobs.contract import ClusterReader, Finish, Framework
-from kohort.jobs.objects import queue_name, set_value, value_at
+from kohort.jobs.objects import LARGEST_INT32, queue_name, set_value, value_at
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
 from kohort.jobs.topology import topology_request
 
@@ -111,11 +111,16 @@ class TemplatedFramework(Framework):
         return bool(queue_name(obj)) or reads.configuration.manage_jobs_without_queue_name
 
     def _pod_set_errors(self, obj: JsonObject) -> list[FieldError]:
-        names = [each.name for each in self.places(obj)]
+        places = self.places(obj)
+        names = [each.name for each in places]
         if not names:
             return [invalid(_SPEC, 0, "has no pods: a queued job needs at least one pod template", "JOB-44")]
         if len(names) > MAX_POD_SETS:
             return [invalid(_SPEC, len(names), f"has more than {MAX_POD_SETS} pod templates", "JOB-44")]
+        odd = [each for each in places if not 0 <= each.count <= LARGEST_INT32]
+        if odd:
+            detail = f"is the number of pods in {odd[0].name}, which must be 0 to {LARGEST_INT32}"
+            return [invalid(_SPEC, odd[0].count, detail, "JOB-44")]
         repeated = sorted({name for name in names if names.count(name) > 1})
         return [invalid(_SPEC, name, "is the name of more than one pod set", "JOB-44") for name in repeated]
 
@@ -125,7 +130,12 @@ _SPEC: Final[Path] = ROOT / "spec"
 
 def condition_finish(obj: JsonObject, succeeded: str, failed: str) -> Finish | None:
     """How a job finished, by the first condition of these types that is True."""
-    for each in value_at(obj, ("status", "conditions")) or ():
-        if each.get("type") in (succeeded, failed) and each.get("status") == "True":
+    for each in true_conditions(obj):
+        if each.get("type") in (succeeded, failed):
             return Finish(success=each["type"] == succeeded, message=each.get("message") or "")
     return None
+
+
+def true_conditions(obj: JsonObject) -> Iterator[JsonObject]:
+    """The conditions that are True."""
+    return (each for each in value_at(obj, ("status", "conditions")) or () if each.get("status") == "True")

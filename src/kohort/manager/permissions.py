@@ -30,6 +30,7 @@ from kohort.api.kueue.v1beta2 import (
 )
 from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
+from kohort.jobs.registry import FrameworkRegistry
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.errors import StartError
@@ -102,8 +103,14 @@ def watch_permissions(resources: Iterable[Resource]) -> Iterator[RequiredPermiss
 
 
 def patch_permissions(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
-    """Permissions of job frameworks: to suspend, start and stop jobs."""
+    """Permissions to patch objects of each resource."""
     return (RequiredPermission.on(resource, "patch") for resource in resources)
+
+
+def framework_permissions(registry: FrameworkRegistry) -> Iterator[RequiredPermission]:
+    """Permissions of enabled job frameworks: to suspend, start and stop jobs, and to watch what these depend on."""
+    yield from watch_permissions(registry.resources())
+    yield from patch_permissions(registry.patched_resources())
 
 
 def certificate_permissions(namespace: str) -> Iterator[RequiredPermission]:
@@ -133,7 +140,7 @@ def topology_permissions() -> Iterator[RequiredPermission]:
 
 
 def startup_permissions(settings: ManagerSettings) -> Iterator[RequiredPermission]:
-    """All permissions of a manager, except those on resources of job frameworks."""
+    """All permissions of a manager, except those of job frameworks."""
     configuration, namespace = settings.configuration, settings.namespace
     yield from watch_permissions(kind.info.resource for kind in KUEUE_KINDS)
     yield from watch_permissions(view.resource for view in WATCHED_KINDS)

@@ -24,7 +24,7 @@ from kohort.manager.leadership import Leadership
 from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
 from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.permissions import check_permissions, patch_permissions, startup_permissions, watch_permissions
+from kohort.manager.permissions import check_permissions, framework_permissions, startup_permissions
 from kohort.manager.servers import (
     ServerDependencies,
     running_health_server,
@@ -92,9 +92,8 @@ class _Start:
         """Check that CRDs and permissions exist."""
         service = self._configuration.internal_cert_management.webhook_service_name
         await ensure_crds(self._client, self._settings.namespace, service, self._options.when_missing)
-        kinds = self._frameworks.resources()
-        permissions = startup_permissions(self._settings)
-        await check_permissions(self._client, (*permissions, *watch_permissions(kinds), *patch_permissions(kinds)))
+        permissions = (*startup_permissions(self._settings), *framework_permissions(self._frameworks))
+        await check_permissions(self._client, permissions)
 
     async def serve_webhooks(self) -> None:
         """Serve webhooks, and inject the CA of their certificate into objects of the API server."""

@@ -34,10 +34,10 @@ class TestNotSupported:
         assert (code, field) == ("W401", "")
 
     def test_a_job_of_an_unsupported_framework(self) -> None:
-        ((code, field, message),) = found(foreign("kubeflow.org/v1", "PyTorchJob", **{QUEUE: "lq"}))
+        ((code, field, message),) = found(foreign("workload.codeflare.dev/v1beta2", "AppWrapper", **{QUEUE: "lq"}))
         assert (code, field) == ("W401", f"metadata.labels[{QUEUE}]")
-        assert message.startswith(f"PyTorchJob {NOT_SUPPORTED}: no Workload is created for it")
-        assert found(foreign("kubeflow.org/v1", "PyTorchJob")) == []
+        assert message.startswith(f"AppWrapper {NOT_SUPPORTED}: no Workload is created for it")
+        assert found(foreign("workload.codeflare.dev/v1beta2", "AppWrapper")) == []
 
     def test_a_setting_of_the_configuration(self) -> None:
         settings = {"multiKueue": {"dispatcherName": "example.com/mine"}, "featureGates": {"MultiKueue": True}}

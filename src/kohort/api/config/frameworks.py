@@ -7,6 +7,8 @@ frameworks passes a larger table.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kohort.api.resource import Resource, resource_of
+
 
 @dataclass(frozen=True, slots=True)
 class KnownFramework:
@@ -16,6 +18,11 @@ class KnownFramework:
     """The managed kind as `Kind.version.group`."""
     dispatches: bool = True
     """Whether its jobs can be dispatched to worker clusters (MK-93)."""
+
+    @property
+    def resource(self) -> Resource:
+        """The managed kind."""
+        return resource_of(self.kind)
 
 
 BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {

@@ -3,7 +3,7 @@
 Kinds without a Workload are expanded: a CronJob to its next Job, a Deployment to its pods.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +18,7 @@ from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
+from kohort.api.resource import Resource
 from kohort.insight.fit_check.reads import SnapshotReader
 from kohort.insight.snapshot import Snapshot
 from kohort.jobs.builtin import all_frameworks
@@ -49,6 +50,12 @@ class FitCandidate:
     workloads: tuple[Workload, ...] = ()
     problem: str = ""
     """Why it has no Workloads."""
+
+
+def kinds_read_by(documents: Iterable[Document]) -> set[Resource]:
+    """Kinds that the pods of these jobs depend on, such as training runtimes."""
+    kinds = {_kind_of(each.value) for each in documents if isinstance(each.value, dict)}
+    return {watch.resource for each in all_frameworks() if _kind(each) in kinds for watch in each.watches}
 
 
 class CandidateReader:

@@ -44,8 +44,8 @@ class SnapshotReader:
         return self._snapshot.taken
 
     def get(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
-        """None: existing objects are not considered."""
-        return None
+        """An object of a kind that was listed, such as the runtime of a job."""
+        return self._snapshot.of(resource).get(key) if resource in self._snapshot.found else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """The given members of a group."""

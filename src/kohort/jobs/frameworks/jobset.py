@@ -93,7 +93,7 @@ class JobSetFramework(TemplatedFramework):
         ready = sum((each.get("ready") or 0) + (each.get("succeeded") or 0) for each in _statuses(obj))
         return bool(ready == sum(map(_replicas, _replicated_jobs(obj))))
 
-    def reclaimable(self, obj: JsonObject) -> dict[str, int]:
+    def reclaimable(self, obj: JsonObject, reads: ClusterReader) -> dict[str, int]:
         """The pods of Jobs that have succeeded."""
         succeeded = {each.get("name"): each.get("succeeded") or 0 for each in _statuses(obj)}
         return {

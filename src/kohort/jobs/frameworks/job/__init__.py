@@ -133,7 +133,7 @@ class BatchJobFramework(Framework):
         uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
         return (status.get("succeeded") or 0) + (status.get("ready") or 0) + len(uncounted) >= pod_count(obj)
 
-    def reclaimable(self, obj: JsonObject) -> dict[str, int]:
+    def reclaimable(self, obj: JsonObject, reads: ClusterReader) -> dict[str, int]:
         """Pods that no further completion needs (JOB-104)."""
         limit, done = parallelism(obj), _terminal(obj)
         if limit <= 1 or done == 0:

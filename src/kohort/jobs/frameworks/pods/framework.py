@@ -143,7 +143,7 @@ class PodFramework(Framework):
         """Whether all pods are ready (JOB-152, JOB-169)."""
         return is_group_ready(obj.counting) if is_group(obj) else is_ready(obj)
 
-    def reclaimable(self, obj: JsonObject) -> dict[str, int] | None:
+    def reclaimable(self, obj: JsonObject, reads: ClusterReader) -> dict[str, int] | None:
         """Pods per role that succeeded; a single pod is finished then (JOB-167)."""
         return succeeded_by_role(obj.counting) if is_group(obj) else None
 
