@@ -55,7 +55,10 @@ def _without_undone(runner: OracleRunner, decisions: Sequence[Decision]) -> None
     ]
     for each in undone:
         if isinstance(each, Reserve):
+            unblocked = set(runner.engine.store.unblocked)
             runner.engine.apply(ReservationFailed(each.workload), runner.now)
+            # Kueue sees no places come free that it has not written.
+            runner.engine.store.unblocked.intersection_update(unblocked)
     _carry_out(runner, [each for each in decisions if each not in undone])
 
 
