@@ -131,7 +131,26 @@ PATCHES = [
     {"manager": "example.com/a", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": JOB_SETS}}}},
     {"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": JOB_SETS}}}},
 ]
+RAY_CLUSTER = {
+    "enableInTreeAutoscaling": False,
+    "autoscalerOptions": {"resources": {"requests": {"cpu": "1"}}},
+    "gcsFaultToleranceOptions": {"redisAddress": "r"},
+    "headGroupSpec": {"template": TEMPLATE},
+    "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "numOfHosts": 2, "template": TEMPLATE}],
+}
+LEADERS = {"size": 2, "leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE}
 SPECS: dict[str, Json] = {
+    "raycluster": {"suspend": True, "managedBy": "", **RAY_CLUSTER},
+    "rayjob": {
+        "suspend": True,
+        "shutdownAfterJobFinishes": True,
+        "submissionMode": "K8sJobMode",
+        "submitterPodTemplate": TEMPLATE,
+        "clusterSelector": {},
+        "rayClusterSpec": RAY_CLUSTER,
+    },
+    "rayservice": {"rayClusterConfig": RAY_CLUSTER},
+    "leaderworkerset": {"replicas": 2, "startupPolicy": "LeaderCreated", "leaderWorkerTemplate": LEADERS},
     "jobset": {"suspend": True, "managedBy": "", "replicatedJobs": JOB_SETS},
     "pytorchjob": {"runPolicy": RUN_POLICY, "pytorchReplicaSpecs": REPLICAS},
     "tfjob": {"runPolicy": RUN_POLICY, "tfReplicaSpecs": REPLICAS},
@@ -161,6 +180,10 @@ SPECS: dict[str, Json] = {
     "localqueue": {"clusterQueue": "q"},
 }
 KINDS = {
+    "raycluster": ("ray.io/v1", "RayCluster"),
+    "rayjob": ("ray.io/v1", "RayJob"),
+    "rayservice": ("ray.io/v1", "RayService"),
+    "leaderworkerset": ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
     "jobset": ("jobset.x-k8s.io/v1alpha2", "JobSet"),
     "pytorchjob": ("kubeflow.org/v1", "PyTorchJob"),
     "tfjob": ("kubeflow.org/v1", "TFJob"),
