@@ -17,13 +17,15 @@ from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 
 Json = Any
-PREFERS_H2: Json = {
-    "nodeAffinity": {
-        "preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 1, "preference": {"matchExpressions": [{"key": HOST, "operator": "In", "values": ["h2"]}]}}
-        ]
-    }
-}
+
+
+def preferring(*hosts: str) -> Json:
+    """An affinity that prefers hosts."""
+    term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": list(hosts)}]}
+    weighted = {"weight": 1, "preference": term}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}}
+
+
 TWO_HOSTS: Json = {"b1": {"r1": {"h1": 2, "h2": 2}}}
 BALANCED: Json = {"b1": {"r1": {"h1": 6, "h2": 6}, "r2": {"h3": 5, "h4": 5, "h5": 2}}}
 
@@ -42,7 +44,22 @@ def gang(play: TopologyScenarioBuilder, count: int, request: Json, **pod: Json) 
 def test_preferred_node_affinity_counts_with_its_gate(is_on: bool, host: str) -> None:
     """TAS-65."""
     play = TopologyScenarioBuilder(TWO_HOSTS, configured(TASRespectNodeAffinityPreferred=is_on))
-    assert gang(play, 2, required(HOST), affinity=PREFERS_H2) == {host: 2}
+    assert gang(play, 2, required(HOST), affinity=preferring("h2")) == {host: 2}
+
+
+@pytest.mark.parametrize("keeps_matches", [True, False])
+def test_preferred_node_affinity_counts_again_in_the_same_cycle(keeps_matches: bool) -> None:
+    """Q-20: another workload takes the node that was found first."""
+    settings = configured(TASRespectNodeAffinityPreferred=True, TASCacheNodeMatchResults=keeps_matches)
+    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 3, "h2": 3, "h3": 3}}}, settings)
+    for name, count, hosts in (("x", 3, ("h2",)), ("w", 1, ("h2", "h3"))):
+        play.tas_queue(name)
+        made = play.gang_of(name, count, name, request=required(HOST))
+        made["spec"]["podSets"][0]["template"]["spec"]["affinity"] = preferring(*hosts)
+        play.put(made)
+    assert [each.workload.name for each in play.cycle()] == ["x", "w"]
+    assert play.places("x") == {"h2": 3}
+    assert play.places("w") == {"h3": 1}
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,17 @@ class TestDelays:
         play.cycle()
         assert "y" in play.admitted
 
+    def test_the_second_pass_keeps_counts(self) -> None:
+        """Q-22: of a pod that is no longer needed, too."""
+        play = self.checked("provisioning-request")
+        changed(play, "w", reclaimablePods=[{"name": "main", "count": 1}])
+        self.ready(play)
+        assert later(play).reserved == ["w"]
+        admission = play.workloads[W].status.admission
+        assert admission is not None
+        assert admission.pod_set_assignments[0].count == 2
+        assert sum(play.places("w").values()) == 1
+
     def test_updates_that_conflict_fail_the_placement(self) -> None:
         play = self.checked("provisioning-request")
         manifest = to_json(play.workloads[W])
