@@ -39,8 +39,8 @@ UNRECORDED_STOPS = {TRAIN: [""]}
 
 
 DIFFERENT = {
-    ("RayJob", "cluster selector"): "DEV-11: it is left alone",
-    ("RayService", "autoscaling without elastic"): "DEV-11: the field is named as the user wrote it",
+    ("RayJob", "cluster selector"): "DEV-13: it is left alone",
+    ("RayService", "autoscaling without elastic"): "DEV-13: the field is named as the user wrote it",
     ("RayJob", "group named submitter"): "DEV-3",
     ("RayJob", "17 groups"): "DEV-3",
 }
@@ -83,7 +83,7 @@ class RecordedJob:
         return without_zero(found)
 
     def stopped(self) -> Json:
-        """The recorded object after a stop, without the default template of a submitter (DEV-11)."""
+        """The recorded object after a stop, without the default template of a submitter (DEV-13)."""
         found = deepcopy(self.case["stopped"])
         if "submitterPodTemplate" not in self.case["object"]["spec"]:
             found["spec"].pop("submitterPodTemplate", None)

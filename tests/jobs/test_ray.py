@@ -215,7 +215,7 @@ def test_a_stop_restores_what_a_start_changed_to_the_byte(job: tuple[Framework, 
 
 
 def test_the_default_submitter_follows_the_image_of_the_head_after_a_stop() -> None:
-    """DEV-11."""
+    """DEV-13."""
     obj = make_ray_job(suspend=True)
     before = JOB.pod_sets(obj, reads())
     JOB.start(obj, infos_for(before))
@@ -285,7 +285,7 @@ def test_the_gates_of_an_elastic_cluster_stay() -> None:
 
 
 def test_a_job_on_an_existing_cluster_is_left_alone() -> None:
-    """DEV-11, JOB-126."""
+    """DEV-13, JOB-126."""
     obj = make_ray_job(clusterSelector={"ray.io/cluster": "lab"})
     del obj["spec"]["rayClusterSpec"]
     assert default_job(JOB, obj, JobContext(reads())) == (obj, [])

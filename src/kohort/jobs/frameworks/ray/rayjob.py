@@ -1,6 +1,6 @@
 """ray.io/v1 RayJob (§17.2): a cluster, and in some modes a pod that submits the job to it.
 
-A RayJob that selects an existing cluster is not queued: that cluster has its own quota (DEV-11).
+A RayJob that selects an existing cluster is not queued: that cluster has its own quota (DEV-13).
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ class RayJobFramework(RayClusterOwner):
         super().start(obj, infos)
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
-        """Also remove the default template of the submitter (DEV-11)."""
+        """Also remove the default template of the submitter (DEV-13)."""
         restored = super().restore(obj, originals)
         if restored and value_at(obj, _SUBMITTER_PATH) in ({}, self._default_submitter(obj)):
             del obj["spec"]["submitterPodTemplate"]
