@@ -128,10 +128,10 @@ class TestObjects:
 
 class TestConfiguration:
     def test_unsupported_frameworks_are_listed_in_one_line(self) -> None:
-        frameworks = ["batch/job", "sparkoperator.k8s.io/sparkapplication", "kubeflow.org/mpijob"]
+        frameworks = ["batch/job", "sparkoperator.k8s.io/sparkapplication", "workload.codeflare.dev/appwrapper"]
         (line,) = warned({"integrations": {"frameworks": frameworks}})
         assert line.startswith("integrations.frameworks: not supported by this version of Kohort yet")
-        assert line.endswith("sparkoperator.k8s.io/sparkapplication, kubeflow.org/mpijob")
+        assert line.endswith("sparkoperator.k8s.io/sparkapplication, workload.codeflare.dev/appwrapper")
 
     def test_a_framework_of_an_installed_package_is_supported(self) -> None:
         frameworks = {"integrations": {"frameworks": ["sparkoperator.k8s.io/sparkapplication"]}}

@@ -25,7 +25,7 @@ from kohort.engine.lifecycle.checks import required_checks, sync_checks
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved, with_status
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
-from kohort.engine.lifecycle.slices import name_of, settle_slices
+from kohort.engine.lifecycle.slices import name_of, reconcile_slices
 
 Json = Any
 
@@ -85,7 +85,7 @@ class OracleRunner(ScenarioRunner):
         slices = self._slices_beside(sent)
         if any(is_evicted(each) for each in slices):
             return
-        settled = settle_slices(slices, self.now)
+        settled = reconcile_slices(slices, self.now)
         for ended in settled.ended:
             self.show(ended)
         current = settled.current

@@ -14,7 +14,7 @@ from oracle.topology_requests import RequestScope, slice_size
 
 Json = Any
 EQUIVALENCE = "SchedulingEquivalenceHashing"
-"""Kueue does not evaluate a slice again by it, whose requests depend on the slice that it replaces (SCH-245)."""
+"""Kueue does not evaluate a slice again by it, whose requests depend on the slice that it replaces (SCH-250)."""
 
 
 class SingleQueue(PlacementScenarioGenerator):
