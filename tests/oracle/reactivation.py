@@ -1,7 +1,7 @@
 """Whether more ClusterQueues were reactivated when pods left nodes than wait for places (TAS-24).
 
-Our engine reactivates a queue of another cohort tree only if one of its workloads lacks more than quota. The program
-can't tell that from Kueue's state, and reactivates all queues that use a flavor of these nodes.
+Our engine reactivates a queue of another cohort tree only if one of its workloads lacks more than quota. Kueue's state
+has no such difference, so that the comparison reactivates all queues that use a flavor of these nodes.
 """
 
 from typing import Any
