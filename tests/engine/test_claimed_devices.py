@@ -15,38 +15,38 @@ def claimed(cpus: int) -> DeviceClaimsCounted:
 
 
 @pytest.fixture
-def play() -> ScenarioBuilder:
-    play = ScenarioBuilder()
-    play.queue("q", 4, cohort=None)
-    return play
+def builder() -> ScenarioBuilder:
+    builder = ScenarioBuilder()
+    builder.queue("q", 4, cohort=None)
+    return builder
 
 
-def test_what_is_claimed_adds_to_what_is_requested(play: ScenarioBuilder) -> None:
-    play.submit("w", 2)
-    play.engine.apply(claimed(3), play.now)
-    assert play.turn().reserved == []
-    play.engine.apply(claimed(2), play.now)
-    assert play.turn().reserved == ["w"], "another count reactivates it"
+def test_what_is_claimed_adds_to_what_is_requested(builder: ScenarioBuilder) -> None:
+    builder.submit("w", 2)
+    builder.engine.apply(claimed(3), builder.now)
+    assert builder.turn().reserved == []
+    builder.engine.apply(claimed(2), builder.now)
+    assert builder.turn().reserved == ["w"], "another count reactivates it"
 
 
-def test_what_is_claimed_survives_another_state_of_the_workload(play: ScenarioBuilder) -> None:
-    manifest = play.workload("w", 2, "q")
-    play.put(manifest)
-    play.engine.apply(claimed(3), play.now)
+def test_what_is_claimed_survives_another_state_of_the_workload(builder: ScenarioBuilder) -> None:
+    manifest = builder.workload("w", 2, "q")
+    builder.put(manifest)
+    builder.engine.apply(claimed(3), builder.now)
     manifest["metadata"]["labels"] = {"touched": "yes"}
-    play.put(manifest)
-    assert play.turn().reserved == []
+    builder.put(manifest)
+    assert builder.turn().reserved == []
 
 
-def test_a_new_workload_of_the_same_name_claims_nothing(play: ScenarioBuilder) -> None:
-    play.submit("w", 2)
-    play.engine.apply(claimed(3), play.now)
-    play.engine.apply(ObjectDeleted("Workload", W), play.now)
-    play.submit("w", 2)
-    assert play.turn().reserved == ["w"]
+def test_a_new_workload_of_the_same_name_claims_nothing(builder: ScenarioBuilder) -> None:
+    builder.submit("w", 2)
+    builder.engine.apply(claimed(3), builder.now)
+    builder.engine.apply(ObjectDeleted("Workload", W), builder.now)
+    builder.submit("w", 2)
+    assert builder.turn().reserved == ["w"]
 
 
-def test_claims_of_a_missing_workload_are_ignored(play: ScenarioBuilder) -> None:
-    play.engine.apply(claimed(3), play.now)
-    play.submit("w", 2)
-    assert play.turn().reserved == ["w"]
+def test_claims_of_a_missing_workload_are_ignored(builder: ScenarioBuilder) -> None:
+    builder.engine.apply(claimed(3), builder.now)
+    builder.submit("w", 2)
+    assert builder.turn().reserved == ["w"]

@@ -87,29 +87,29 @@ def test_without_competition_fair_sharing_changes_nothing(arrivals: list[tuple[s
 
 def run(configuration: Json, arrivals: list[tuple[str, int, int]]) -> list[Json]:
     """What each of several workloads gets that come one after the other, to queues that never preempt."""
-    play = ScenarioBuilder(configured(configuration))
-    play.queue("lender", 10)
-    play.queue("a", 5, bl=3)
-    play.queue("b", 5, ll=2)
+    builder = ScenarioBuilder(configured(configuration))
+    builder.queue("lender", 10)
+    builder.queue("a", 5, bl=3)
+    builder.queue("b", 5, ll=2)
     found = []
     for number, (queue, size, priority) in enumerate(arrivals):
-        play.submit(f"w{number}", size, queue, priority=priority)
-        decisions = play.turn().decisions
+        builder.submit(f"w{number}", size, queue, priority=priority)
+        decisions = builder.turn().decisions
         found.append([(each.workload, each.admission) for each in decisions if isinstance(each, Reserve)])
     return found
 
 
 def test_the_incoming_workload_counts_in_its_own_share() -> None:
     """SCH-721: with its requests, the preemptor would have borrowed as much as its victim."""
-    play = ScenarioBuilder(configured({"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}))
-    play.queue("lender", 4)
-    play.queue("a", 0, preemption={"reclaimWithinCohort": "Any"})
-    play.queue("b", 0)
-    play.running("b1", 2, "b")
-    play.running("b2", 2, "b")
-    play.submit("a1", 2, "a")
-    assert play.turn().evicted == {"b2": "InCohortFairSharing"}
-    play.settle()
-    play.turn()
-    play.submit("a2", 2, "a")
-    assert play.turn().evicted == {}, "with 4 of 4 it would have more than the other, left with nothing"
+    builder = ScenarioBuilder(configured({"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}))
+    builder.queue("lender", 4)
+    builder.queue("a", 0, preemption={"reclaimWithinCohort": "Any"})
+    builder.queue("b", 0)
+    builder.running("b1", 2, "b")
+    builder.running("b2", 2, "b")
+    builder.submit("a1", 2, "a")
+    assert builder.turn().evicted == {"b2": "InCohortFairSharing"}
+    builder.settle()
+    builder.turn()
+    builder.submit("a2", 2, "a")
+    assert builder.turn().evicted == {}, "with 4 of 4 it would have more than the other, left with nothing"

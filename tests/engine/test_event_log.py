@@ -111,9 +111,9 @@ class RecordingEngine:
 def recorded(scenario: Json) -> RecordingEngine:
     rules = configured(scenario["configuration"], **scenario["gates"])
     tape = RecordingEngine(rules)
-    stage = ScenarioRunner(rules)
-    stage.engine = tape.recorder  # type: ignore[assignment]
-    stage.play(scenario)
+    runner = ScenarioRunner(rules)
+    runner.engine = tape.recorder  # type: ignore[assignment]
+    runner.play(scenario)
     return tape
 
 
@@ -179,10 +179,10 @@ class TestEveryStep:
         )
 
     def test_decisions(self) -> None:
-        play = ScenarioBuilder()
-        play.queue("q", 4)
-        play.submit("w", 2)
-        (reserve,) = play.turn().decisions
+        builder = ScenarioBuilder()
+        builder.queue("q", 4)
+        builder.submit("w", 2)
+        (reserve,) = builder.turn().decisions
         assert isinstance(reserve, Reserve)
         decisions: list[Decision] = [
             replace(reserve, considered="f(Fit;borrow=1)", borrow=1),

@@ -44,44 +44,44 @@ WORLDS = scenarios(most_steps=15)
 
 def at_rest(scenario: Json) -> ScenarioRunner:
     """The engine after a run that left nothing to change; jobs of evicted workloads have not stopped yet."""
-    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
-    stage.play(scenario)
-    stage.conflicts.clear()
+    runner = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
+    runner.play(scenario)
+    runner.conflicts.clear()
     for _ in range(MOST_TURNS):
-        stage.decisions = []
-        if not any(isinstance(each, Reserve | Evict) for each in stage.schedule()):
+        runner.decisions = []
+        if not any(isinstance(each, Reserve | Evict) for each in runner.schedule()):
             break
-    return stage
+    return runner
 
 
-def asked(stage: ScenarioRunner) -> dict[ObjectKey, Explanation]:
+def asked(runner: ScenarioRunner) -> dict[ObjectKey, Explanation]:
     """Explanations of all pending workloads of a queue."""
-    found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.store.workloads}
+    found = {key: runner.engine.explain(key, runner.now) for key in runner.engine.store.workloads}
     return {key: each for key, each in found.items() if each.state in WAITING and each.evaluation is not None}
 
 
 def asked_about_one(scenario: Json, data: st.DataObject) -> tuple[ScenarioRunner, Explanation] | None:
-    stage = at_rest(scenario)
-    found = asked(stage)
-    return (stage, found[data.draw(st.sampled_from(sorted(found)))]) if found else None
+    runner = at_rest(scenario)
+    found = asked(runner)
+    return (runner, found[data.draw(st.sampled_from(sorted(found)))]) if found else None
 
 
-def let_go(stage: ScenarioRunner, key: ObjectKey) -> None:
-    stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
+def let_go(runner: ScenarioRunner, key: ObjectKey) -> None:
+    runner.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
 
 
-def left_alone(stage: ScenarioRunner, key: ObjectKey) -> None:
+def left_alone(runner: ScenarioRunner, key: ObjectKey) -> None:
     """No other workload is pending; it is created anew, so that it is evaluated."""
-    thing = stage.workloads[key]
-    for other, record in list(stage.engine.store.workloads.items()):
+    thing = runner.workloads[key]
+    for other, record in list(runner.engine.store.workloads.items()):
         if other == key or not record.has_quota:
-            let_go(stage, other)
-    stage.show(thing)
+            let_go(runner, other)
+    runner.show(thing)
 
 
-def reserved(stage: ScenarioRunner) -> set[ObjectKey]:
-    stage.decisions = []
-    return {each.workload for each in stage.schedule() if isinstance(each, Reserve)}
+def reserved(runner: ScenarioRunner) -> set[ObjectKey]:
+    runner.decisions = []
+    return {each.workload for each in runner.schedule() if isinstance(each, Reserve)}
 
 
 # Workloads that fit
@@ -94,18 +94,18 @@ def test_at_rest_no_head_fits(scenario: Json) -> None:
 
     A workload made inadmissible by a search that continued after a fitting flavor waits for reactivation (SCH-550).
     """
-    stage = at_rest(scenario)
-    for key, explanation in asked(stage).items():
+    runner = at_rest(scenario)
+    for key, explanation in asked(runner).items():
         assert explanation.evaluation is not None
         assert explanation.standing is not None
         if explanation.evaluation.is_admitted and explanation.state is WorkloadPhase.QUEUED:
-            assert ahead_and_active(stage, key, explanation), explanation_lines(explanation)
+            assert ahead_and_active(runner, key, explanation), explanation_lines(explanation)
 
 
-def ahead_and_active(stage: ScenarioRunner, key: ObjectKey, explanation: Explanation) -> bool:
+def ahead_and_active(runner: ScenarioRunner, key: ObjectKey, explanation: Explanation) -> bool:
     """Whether a workload that stays is ahead: an active one, or any in a strict queue."""
     assert explanation.standing is not None
-    pending = stage.engine.store.pending[explanation.cluster_queue]
+    pending = runner.engine.store.pending[explanation.cluster_queue]
     first = pending.first(explanation.standing.ahead)
     return any(explanation.standing.is_strict or pending.state_of(each) is Waiting.ACTIVE for each in first)
 
@@ -119,14 +119,14 @@ def test_a_workload_that_only_waits_for_others_is_admitted_once_nothing_is_ahead
     found = asked_about_one(scenario, data)
     if found is None or not any(isinstance(each, AwaitTurn) for each in remedies(found[1])):
         return
-    stage, explanation = found
+    runner, explanation = found
     assert explanation.evaluation is not None
     assert explanation.standing is not None
-    pending = stage.engine.store.pending[explanation.cluster_queue]
+    pending = runner.engine.store.pending[explanation.cluster_queue]
     for each in pending.first(explanation.standing.ahead):
-        let_go(stage, each.key)
+        let_go(runner, each.key)
     if explanation.evaluation.is_admitted and explanation.state is WorkloadPhase.QUEUED:
-        assert explanation.workload in reserved(stage)
+        assert explanation.workload in reserved(runner)
 
 
 @given(WORLDS, st.data())
@@ -136,9 +136,9 @@ def test_a_workload_that_yields_to_others_is_admitted_without_them(scenario: Jso
     found = asked_about_one(scenario, data)
     if found is None or not any(isinstance(each, AwaitOtherHeads) for each in remedies(found[1])):
         return
-    stage, explanation = found
-    left_alone(stage, explanation.workload)
-    assert explanation.workload in reserved(stage)
+    runner, explanation = found
+    left_alone(runner, explanation.workload)
+    assert explanation.workload in reserved(runner)
 
 
 # Workloads with shortages
@@ -157,10 +157,10 @@ def test_quota_at_the_reported_shortage_makes_the_flavor_fit(scenario: Json, dat
             frees_quota(at_rest(scenario), explanation, remedy)
 
 
-def frees_quota(stage: ScenarioRunner, explanation: Explanation, remedy: MoreQuota) -> None:
+def frees_quota(runner: ScenarioRunner, explanation: Explanation, remedy: MoreQuota) -> None:
     for shortage in remedy.shortages:
-        add_quota(stage.engine, shortage, explanation.cluster_queue)
-    after = stage.engine.explain(explanation.workload, stage.now)
+        add_quota(runner.engine, shortage, explanation.cluster_queue)
+    after = runner.engine.explain(explanation.workload, runner.now)
     if chosen_before(remedy.pod_set, after) != chosen_before(remedy.pod_set, explanation):
         return
     assert after.evaluation is not None
@@ -221,20 +221,20 @@ def test_a_preemption_reported_as_possible_admits_the_workload(scenario: Json, d
     found = asked_about_one(scenario, data)
     if found is None:
         return
-    stage, explanation = found
+    runner, explanation = found
     evaluation = explanation.evaluation
     by_preemption = next(
         (each for each in remedies(explanation) if isinstance(each, AwaitPreemption | AwaitVictims)), None
     )
     if by_preemption is None or evaluation is None:
         return
-    left_alone(stage, explanation.workload)
-    stage.decisions = []
-    evicted = {each.workload for each in stage.schedule() if isinstance(each, Evict)}
+    left_alone(runner, explanation.workload)
+    runner.decisions = []
+    evicted = {each.workload for each in runner.schedule() if isinstance(each, Evict)}
     assert evicted == {each.workload for each in by_preemption.victims if not each.is_leaving}
     for victim in by_preemption.victims:
-        let_go(stage, victim.workload)
-    assert (explanation.workload in reserved(stage)) == (not evaluation.in_vain)
+        let_go(runner, victim.workload)
+    assert (explanation.workload in reserved(runner)) == (not evaluation.in_vain)
 
 
 @given(WORLDS, st.data())
@@ -246,10 +246,10 @@ def test_a_higher_priority_changes_the_reported_rank_and_helps_where_nothing_els
     found = asked_about_one(scenario, data)
     if found is None or found[1].evaluation is None:
         return
-    stage, explanation = found
-    thing = stage.workloads[explanation.workload]
-    stage.show(structs.replace(thing, spec=structs.replace(thing.spec, priority=HIGHEST)))
-    after = stage.engine.explain(explanation.workload, stage.now).evaluation
+    runner, explanation = found
+    thing = runner.workloads[explanation.workload]
+    runner.show(structs.replace(thing, spec=structs.replace(thing.spec, priority=HIGHEST)))
+    after = runner.engine.explain(explanation.workload, runner.now).evaluation
     assert after is not None
     assert after.preemption.help is not PreemptionOutlook.PRIORITY
     shrinks = any(each.least < each.asked for each in after.pod_sets)
@@ -267,13 +267,13 @@ def test_a_shortage_is_reported_as_permanent_exactly_where_it_is(scenario: Json,
     found = asked_about_one(scenario, data)
     if found is None:
         return
-    stage, explanation = found
+    runner, explanation = found
     evaluation = explanation.evaluation
     assert evaluation is not None
-    for other in [key for key in stage.workloads if key != explanation.workload]:
-        let_go(stage, other)
-    left_alone(stage, explanation.workload)
-    assert (explanation.workload in reserved(stage)) == (not evaluation.never)
+    for other in [key for key in runner.workloads if key != explanation.workload]:
+        let_go(runner, other)
+    left_alone(runner, explanation.workload)
+    assert (explanation.workload in reserved(runner)) == (not evaluation.never)
     assert not (evaluation.never and evaluation.is_admitted)
     if evaluation.preemption.victims:
         return
@@ -288,10 +288,10 @@ def test_a_shortage_is_reported_as_permanent_exactly_where_it_is(scenario: Json,
 @settings(max_examples=EXAMPLES)
 def test_those_ahead_are_exactly_those_evaluated_before(scenario: Json) -> None:
     """SCH-212, SCH-213, SCH-230: as long as no equivalents are skipped, which evaluates all of them (SCH-251)."""
-    stage = without_cycles(scenario)
-    by_preemption = {key: each.standing for key, each in asked(stage).items()}
+    runner = without_cycles(scenario)
+    by_preemption = {key: each.standing for key, each in asked(runner).items()}
     seen: dict[str, list[ObjectKey]] = {}
-    for queue, key in looks(stage):
+    for queue, key in looks(runner):
         before = seen.setdefault(queue, [])
         if key in before:
             continue
@@ -303,18 +303,18 @@ def test_those_ahead_are_exactly_those_evaluated_before(scenario: Json) -> None:
 
 def without_cycles(scenario: Json) -> ScenarioRunner:
     """The engine before its first run."""
-    stage = ScenarioRunner(
+    runner = ScenarioRunner(
         configured(scenario["configuration"], **{**scenario["gates"], "SchedulingEquivalenceHashing": False})
     )
     turns = {"schedule", "cycle", "conflict"}
-    stage.play({**scenario, "steps": [each for each in scenario["steps"] if turns.isdisjoint(each)]})
-    return stage
+    runner.play({**scenario, "steps": [each for each in scenario["steps"] if turns.isdisjoint(each)]})
+    return runner
 
 
-def looks(stage: ScenarioRunner) -> Iterator[tuple[str, ObjectKey]]:
+def looks(runner: ScenarioRunner) -> Iterator[tuple[str, ObjectKey]]:
     """Queue and workload of every head, cycle by cycle."""
-    for _ in range(len(stage.workloads) + 1):
-        homes = {key: each.queue.name for key, each in stage.engine.store.workloads.items() if each.queue is not None}
-        for decision in stage.engine.run_cycle(stage.now):
+    for _ in range(len(runner.workloads) + 1):
+        homes = {key: each.queue.name for key, each in runner.engine.store.workloads.items() if each.queue is not None}
+        for decision in runner.engine.run_cycle(runner.now):
             if isinstance(decision, Reserve | KeepPending):
                 yield homes[decision.workload], decision.workload

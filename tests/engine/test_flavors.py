@@ -15,11 +15,11 @@ MEMORY = "memory"
 WITHOUT_FUNGIBILITY = configured(FlavorFungibility=False, FlavorFungibilityPreserveScanProgress=False)
 
 
-def asking(play: ScenarioBuilder, name: str, *pod_sets: Json, queue: str = "q", **facts: Json) -> None:
+def asking(builder: ScenarioBuilder, name: str, *pod_sets: Json, queue: str = "q", **facts: Json) -> None:
     """A workload of several pod sets: each a name, its requests, and the rest of its spec."""
-    manifest = play.workload(name, 1, queue, **facts)
+    manifest = builder.workload(name, 1, queue, **facts)
     manifest["spec"]["podSets"] = [pod_set(*each) for each in pod_sets]
-    play.put(manifest)
+    builder.put(manifest)
 
 
 def pod_set(name: str, requests: Json, more: Json = None) -> Json:
@@ -32,17 +32,17 @@ def pod_set(name: str, requests: Json, more: Json = None) -> Json:
     }
 
 
-def flavors(play: ScenarioBuilder, name: str = "w") -> dict[str, dict[str, str]]:
+def flavors(builder: ScenarioBuilder, name: str = "w") -> dict[str, dict[str, str]]:
     """Flavors of each pod set of an admitted workload."""
-    admission = play.workloads[ObjectKey("ns", name)].status.admission
+    admission = builder.workloads[ObjectKey("ns", name)].status.admission
     return {each.name: dict(each.flavors) for each in admission.pod_set_assignments} if admission else {}
 
 
 def two_flavors(first: Json, second: Json, settings: Json = None, **spec: Json) -> ScenarioBuilder:
     """A queue with cpu in flavors f1 and f2."""
-    play = ScenarioBuilder(settings)
-    play.queue("q", groups=[group({"f1": [quota(CPU, first)], "f2": [quota(CPU, second)]})], **spec)
-    return play
+    builder = ScenarioBuilder(settings)
+    builder.queue("q", groups=[group({"f1": [quota(CPU, first)], "f2": [quota(CPU, second)]})], **spec)
+    return builder
 
 
 class TestGroups:
@@ -51,78 +51,78 @@ class TestGroups:
     TOGETHER: Json = {"topologyRequest": {"podSetGroupName": "g"}}
 
     def test_all_get_one_flavor_with_enough_quota_for_all_of_them(self) -> None:
-        play = two_flavors(5, 10)
-        asking(play, "w", ("a", {CPU: 3}, self.TOGETHER), ("b", {CPU: 3}, self.TOGETHER))
-        play.turn()
-        assert flavors(play) == {"a": {CPU: "f2"}, "b": {CPU: "f2"}}
+        builder = two_flavors(5, 10)
+        asking(builder, "w", ("a", {CPU: 3}, self.TOGETHER), ("b", {CPU: 3}, self.TOGETHER))
+        builder.turn()
+        assert flavors(builder) == {"a": {CPU: "f2"}, "b": {CPU: "f2"}}
 
     def test_others_choose_for_themselves(self) -> None:
-        play = two_flavors(5, 10)
-        asking(play, "w", ("a", {CPU: 3}), ("b", {CPU: 3}))
-        play.turn()
-        assert flavors(play) == {"a": {CPU: "f1"}, "b": {CPU: "f2"}}
+        builder = two_flavors(5, 10)
+        asking(builder, "w", ("a", {CPU: 3}), ("b", {CPU: 3}))
+        builder.turn()
+        assert flavors(builder) == {"a": {CPU: "f1"}, "b": {CPU: "f2"}}
 
     def test_each_member_gets_flavors_for_its_own_resources(self) -> None:
-        play = ScenarioBuilder()
-        play.queue("q", groups=[group({"f": [quota(CPU, 5), quota(MEMORY, 5)]})])
-        asking(play, "w", ("a", {CPU: 1}, self.TOGETHER), ("b", {MEMORY: 1}, self.TOGETHER))
-        play.turn()
-        assert flavors(play) == {"a": {CPU: "f"}, "b": {MEMORY: "f"}}
+        builder = ScenarioBuilder()
+        builder.queue("q", groups=[group({"f": [quota(CPU, 5), quota(MEMORY, 5)]})])
+        asking(builder, "w", ("a", {CPU: 1}, self.TOGETHER), ("b", {MEMORY: 1}, self.TOGETHER))
+        builder.turn()
+        assert flavors(builder) == {"a": {CPU: "f"}, "b": {MEMORY: "f"}}
 
 
 class TestFailing:
     def test_after_a_pod_set_without_any_flavor_no_other_is_evaluated(self) -> None:
         """SCH-505, SCH-546"""
-        play = two_flavors(2, 2)
-        asking(play, "w", ("a", {CPU: 3}), ("b", {CPU: 9}))
-        message = play.turn().waiting["w"].message
+        builder = two_flavors(2, 2)
+        asking(builder, "w", ("a", {CPU: 3}), ("b", {CPU: 9}))
+        message = builder.turn().waiting["w"].message
         assert message.startswith("couldn't assign flavors to pod set a: ")
         assert "pod set b" not in message
 
     def test_a_resource_that_the_queue_does_not_cover(self) -> None:
         """SCH-504, SCH-548"""
-        play = two_flavors(2, 2)
-        play.submit("w", {CPU: 1, "example.com/gpu": 1})
-        play.turn()
-        assert play.pending_reason("w") == (
+        builder = two_flavors(2, 2)
+        builder.submit("w", {CPU: 1, "example.com/gpu": 1})
+        builder.turn()
+        assert builder.pending_reason("w") == (
             "NoMatchingFlavor",
             "couldn't assign flavors to pod set main: resource example.com/gpu unavailable in ClusterQueue",
         )
 
     def test_a_flavor_whose_object_is_gone(self) -> None:
         """SCH-510"""
-        play = two_flavors(2, 2)
-        del play.engine.store.flavors["f1"], play.engine.store.flavors["f2"]
-        play.submit("w", 1)
-        play.turn()
-        assert play.pending_reason("w") == (
+        builder = two_flavors(2, 2)
+        del builder.engine.store.flavors["f1"], builder.engine.store.flavors["f2"]
+        builder.submit("w", 1)
+        builder.turn()
+        assert builder.pending_reason("w") == (
             "NoMatchingFlavor",
             "couldn't assign flavors to pod set main: flavor f1 not found, flavor f2 not found",
         )
 
     def test_the_reasons_of_all_pod_sets_that_do_not_fit_are_listed_alphabetically(self) -> None:
         """SCH-543, SCH-546: of all flavors that were tried, and nothing of the pod set that fits"""
-        play = two_flavors(4, 4)
-        play.running("r1", 4, flavor="f1")
-        play.running("r2", 3, flavor="f2")
-        asking(play, "w", ("a", {CPU: 1}), ("b", {CPU: 2}), ("c", {CPU: 1}))
+        builder = two_flavors(4, 4)
+        builder.running("r1", 4, flavor="f1")
+        builder.running("r2", 3, flavor="f2")
+        asking(builder, "w", ("a", {CPU: 1}), ("b", {CPU: 2}), ("c", {CPU: 1}))
         short = "insufficient unused quota for cpu in flavor"
-        assert play.turn().waiting["w"].message == (
+        assert builder.turn().waiting["w"].message == (
             f"couldn't assign flavors to pod set b: {short} f1, 2 more needed, {short} f2, 2 more needed; "
             f"couldn't assign flavors to pod set c: {short} f1, 3 more needed, {short} f2, 1 more needed"
         )
 
     def test_of_several_resource_groups_only_the_failed_one_is_reported(self) -> None:
         """SCH-547, SCH-548: yet the reason is the gravest of all that were looked at"""
-        play = ScenarioBuilder()
-        play.queue(
+        builder = ScenarioBuilder()
+        builder.queue(
             "q",
             groups=[group({"c1": [quota(CPU, 1)], "c2": [quota(CPU, 9)]}), group({"m": [quota(MEMORY, 0)]})],
         )
-        play.queue("lender", groups=[group({"m": [quota(MEMORY, 5)]})])
-        play.running("r", {MEMORY: 5}, "lender", flavor="m")
-        play.submit("w", {CPU: 5, MEMORY: 2})
-        wait = play.turn().waiting["w"]
+        builder.queue("lender", groups=[group({"m": [quota(MEMORY, 5)]})])
+        builder.running("r", {MEMORY: 5}, "lender", flavor="m")
+        builder.submit("w", {CPU: 5, MEMORY: 2})
+        wait = builder.turn().waiting["w"]
         assert wait.reason == "ExceedsMaxQuota"
         assert wait.message == (
             "couldn't assign flavors to pod set main: insufficient unused quota for memory in flavor m, 2 more needed"
@@ -130,13 +130,13 @@ class TestFailing:
 
     def test_an_invalid_node_selector(self) -> None:
         """SCH-513"""
-        play = ScenarioBuilder()
-        play.flavor("f", nodeLabels={"type": "spot"})
-        play.queue("q", 4)
+        builder = ScenarioBuilder()
+        builder.flavor("f", nodeLabels={"type": "spot"})
+        builder.queue("q", 4)
         odd = {"matchExpressions": [{"key": "type", "operator": "Like", "values": ["spot"]}]}
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [odd]}}}
-        play.submit("w", 1, affinity=affinity)
-        wait = play.turn().waiting["w"]
+        builder.submit("w", 1, affinity=affinity)
+        wait = builder.turn().waiting["w"]
         assert (wait.reason, wait.requeue) == ("NoMatchingFlavor", RequeueReason.NO_FIT)
         assert wait.message.startswith("failed to assign flavors to pod set main: ")
 
@@ -144,12 +144,12 @@ class TestFailing:
 class TestModes:
     def test_what_is_available_fits_and_borrows_as_far_as_it_must(self) -> None:
         """SCH-521"""
-        play = ScenarioBuilder()
-        play.queue("q", 4)
-        play.queue("lender", 4)
-        play.submit("own", 4)
-        play.submit("lent", 4)
-        levels = [each.borrow for each in play.turn().decisions if isinstance(each, Reserve)]
+        builder = ScenarioBuilder()
+        builder.queue("q", 4)
+        builder.queue("lender", 4)
+        builder.submit("own", 4)
+        builder.submit("lent", 4)
+        levels = [each.borrow for each in builder.turn().decisions if isinstance(each, Reserve)]
         assert levels == [0, 1]
 
     def test_they_rank_from_no_fit_to_fit(self) -> None:
@@ -170,15 +170,15 @@ class TestModes:
 
     def test_the_worst_pod_set_decides_and_the_highest_level_counts(self) -> None:
         """SCH-544"""
-        play = ScenarioBuilder()
-        play.queue("q", 2)
-        play.queue("lender", 2)
-        asking(play, "w", ("a", {CPU: 1}), ("b", {CPU: 2}))
-        (reserve,) = play.turn().decisions
+        builder = ScenarioBuilder()
+        builder.queue("q", 2)
+        builder.queue("lender", 2)
+        asking(builder, "w", ("a", {CPU: 1}), ("b", {CPU: 2}))
+        (reserve,) = builder.turn().decisions
         assert isinstance(reserve, Reserve)
         assert reserve.borrow == 1
-        asking(play, "v", ("a", {CPU: 1}), ("b", {CPU: 2}))
-        (wait,) = play.turn().decisions
+        asking(builder, "v", ("a", {CPU: 1}), ("b", {CPU: 2}))
+        (wait,) = builder.turn().decisions
         assert isinstance(wait, KeepPending)
         assert wait.assignment is not None
         assert [each.mode for each in wait.assignment.pod_sets] == [FitMode.FIT, FitMode.NO_FIT]
@@ -186,25 +186,25 @@ class TestModes:
 
     def test_a_workload_without_pod_sets_never_fits(self) -> None:
         """SCH-544"""
-        play = two_flavors(2, 2)
-        asking(play, "w")
-        assert play.turn().waiting["w"].requeue is RequeueReason.NO_FIT
+        builder = two_flavors(2, 2)
+        asking(builder, "w")
+        assert builder.turn().waiting["w"].requeue is RequeueReason.NO_FIT
 
 
 class TestScanning:
     """Two flavors in which the queue would have to preempt its own; the first is borrowed from another queue."""
 
     def scan(self, settings: Json = None, **fungibility: str) -> ScenarioBuilder:
-        play = ScenarioBuilder(settings)
+        builder = ScenarioBuilder(settings)
         borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
         policies = {"withinClusterQueue": "LowerPriority", **borrowing}
         quotas = {"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]}
-        play.queue("q", groups=[group(quotas)], preemption=policies, flavorFungibility=fungibility)
-        play.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
-        play.running("mine", 4, flavor="f1")
-        play.running("also-mine", 4, flavor="f2")
-        play.submit("w", 4, priority=5)
-        return play.turn()
+        builder.queue("q", groups=[group(quotas)], preemption=policies, flavorFungibility=fungibility)
+        builder.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
+        builder.running("mine", 4, flavor="f1")
+        builder.running("also-mine", 4, flavor="f2")
+        builder.submit("w", 4, priority=5)
+        return builder.turn()
 
     def test_without_a_stop_the_best_is_taken(self) -> None:
         """SCH-541: preempting is as good here as there, and f2 needs no borrowing"""
@@ -223,22 +223,22 @@ class TestScanning:
 
     def test_without_fungibility_the_first_fit_ends_the_search_though_it_borrows(self) -> None:
         """SCH-542"""
-        play = ScenarioBuilder(WITHOUT_FUNGIBILITY)
+        builder = ScenarioBuilder(WITHOUT_FUNGIBILITY)
         quotas = {"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]}
-        play.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
-        play.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
-        play.submit("w", 4)
-        play.turn()
-        assert flavors(play) == {"main": {CPU: "f1"}}
+        builder.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
+        builder.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
+        builder.submit("w", 4)
+        builder.turn()
+        assert flavors(builder) == {"main": {CPU: "f1"}}
 
     def test_previously_tried_flavors_are_reported_with_the_admission(self) -> None:
         """SCH-354: in order of flavors, without those that simply fit"""
-        play = ScenarioBuilder()
+        builder = ScenarioBuilder()
         quotas = {"z": [quota(CPU, 1)], "b": [quota(CPU, 0)], "y": [quota(CPU, 9)]}
-        play.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
-        play.queue("lender", groups=[group({"z": [quota(CPU, 0)], "b": [quota(CPU, 9)], "y": [quota(CPU, 0)]})])
-        play.submit("w", 2)
-        (reserve,) = play.turn().decisions
+        builder.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
+        builder.queue("lender", groups=[group({"z": [quota(CPU, 0)], "b": [quota(CPU, 9)], "y": [quota(CPU, 0)]})])
+        builder.submit("w", 2)
+        (reserve,) = builder.turn().decisions
         assert isinstance(reserve, Reserve)
         assert reserve.considered == (
             "main: b(Fit;borrow=1), z(NoFit;insufficient quota for cpu in flavor z, previously considered podsets"
@@ -247,20 +247,20 @@ class TestScanning:
 
     def test_a_scan_keeps_the_state_of_its_queue(self) -> None:
         """SCH-314, SCH-551: it continues at the next flavor, and begins anew when quota of the queue changed"""
-        play = two_flavors(4, 4, flavorFungibility={"whenCanPreempt": "MayStopSearch"})
-        play.queue("rival", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 0)]})])
-        workload = self.skipped(play)
+        builder = two_flavors(4, 4, flavorFungibility={"whenCanPreempt": "MayStopSearch"})
+        builder.queue("rival", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 0)]})])
+        workload = self.skipped(builder)
         assert workload.progress is not None
         assert workload.progress.tried == {("main", CPU): 0}
-        assert workload.progress.queue_generation == play.engine.store.queues["rival"].node.generation
+        assert workload.progress.queue_generation == builder.engine.store.queues["rival"].node.generation
         assert workload.progress.equivalence == workload.equivalence
 
-    def skipped(self, play: ScenarioBuilder) -> Any:
+    def skipped(self, builder: ScenarioBuilder) -> Any:
         """A workload that lost its first flavor to another one of the same cycle."""
-        play.submit("first", 4)
-        play.submit("second", 4, "rival")
-        assert play.once().reserved == ["first"]
-        return play.engine.store.workloads[ObjectKey("ns", "second")]
+        builder.submit("first", 4)
+        builder.submit("second", 4, "rival")
+        assert builder.once().reserved == ["first"]
+        return builder.engine.store.workloads[ObjectKey("ns", "second")]
 
 
 @pytest.mark.parametrize(

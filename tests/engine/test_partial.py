@@ -12,27 +12,27 @@ def pod_set(name: str, count: int, cpu: int, **more: Json) -> Json:
     return {"name": name, "count": count, "template": {"spec": {"containers": [container]}}, **more}
 
 
-def play(*pod_sets: Json, done: Json) -> ScenarioBuilder:
+def builder(*pod_sets: Json, done: Json) -> ScenarioBuilder:
     """A workload of these pod sets in a queue of 3 cores, some of whose pods are done before it is looked at."""
-    play = ScenarioBuilder()
-    play.queue("q", 3)
-    manifest = play.workload("w", 1, "q")
+    builder = ScenarioBuilder()
+    builder.queue("q", 3)
+    manifest = builder.workload("w", 1, "q")
     manifest["spec"]["podSets"] = list(pod_sets)
-    play.put(manifest)
-    play.reclaim({"workload": "ns/w", "pods": done})
-    return play.turn()
+    builder.put(manifest)
+    builder.reclaim({"workload": "ns/w", "pods": done})
+    return builder.turn()
 
 
-def counts(play: ScenarioBuilder) -> dict[str, int | None]:
-    ((_, workload),) = play.workloads.items()
+def counts(builder: ScenarioBuilder) -> dict[str, int | None]:
+    ((_, workload),) = builder.workloads.items()
     admission = workload.status.admission
     return {each.name: each.count for each in admission.pod_set_assignments} if admission else {}
 
 
 def test_a_pod_set_that_is_all_done_stays_empty() -> None:
-    assert counts(play(pod_set("a", 2, 3, minCount=1), pod_set("b", 1, 1), done={"b": 1})) == {"a": 1, "b": 0}
+    assert counts(builder(pod_set("a", 2, 3, minCount=1), pod_set("b", 1, 1), done={"b": 1})) == {"a": 1, "b": 0}
 
 
 def test_a_pod_set_that_is_partly_done_counts_in_full() -> None:
     """As in the real one: at the size that is tried, reclaimable pods are not subtracted."""
-    assert counts(play(pod_set("a", 2, 2, minCount=1), pod_set("b", 2, 1), done={"b": 1})) == {}
+    assert counts(builder(pod_set("a", 2, 2, minCount=1), pod_set("b", 2, 1), done={"b": 1})) == {}

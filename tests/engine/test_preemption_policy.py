@@ -33,14 +33,14 @@ class AtMostOne(KueuePreemptionPolicy):
 
 
 def victims(policy: PreemptionPolicy | None, size: int, configuration: Any) -> set[str]:
-    play = ScenarioBuilder(configured(configuration))
+    builder = ScenarioBuilder(configured(configuration))
     if policy is not None:
-        play.engine.store.preemption_policy = policy
-    play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
-    play.running("old", 2)
-    play.running("new", 2)
-    play.submit("high", size, priority=1)
-    return set(play.turn().evicted)
+        builder.engine.store.preemption_policy = policy
+    builder.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    builder.running("old", 2)
+    builder.running("new", 2)
+    builder.submit("high", size, priority=1)
+    return set(builder.turn().evicted)
 
 
 @pytest.mark.parametrize("configuration", [None, FAIR_SHARING])

@@ -38,26 +38,26 @@ Json = Any
 
 
 def played(scenario: Json) -> ScenarioRunner:
-    stage = checked_scenario(scenario)
+    runner = checked_scenario(scenario)
     for step in scenario["steps"]:
-        stage.perform(step)
-    return stage
+        runner.perform(step)
+    return runner
 
 
 def at_rest(scenario: Json) -> Iterator[ScenarioRunner]:
     """The runner after every run, with no write left that could fail."""
-    stage = checked_scenario(scenario)
+    runner = checked_scenario(scenario)
     for step in scenario["steps"]:
-        stage.perform(step)
+        runner.perform(step)
         if step == SCHEDULE:
-            stage.conflicts.clear()
-            stage.schedule()
-            yield stage
+            runner.conflicts.clear()
+            runner.schedule()
+            yield runner
 
 
-def nodes(stage: ScenarioRunner) -> list[HierarchyNode]:
+def nodes(runner: ScenarioRunner) -> list[HierarchyNode]:
     """All nodes of trees that take part."""
-    forest = stage.engine.store.hierarchy
+    forest = runner.engine.store.hierarchy
     return [node for node in (*forest.queues.values(), *forest.cohorts.values()) if not node.is_cyclic]
 
 
@@ -77,10 +77,10 @@ def test_use_is_the_sum_of_what_is_admitted_at_every_node(scenario: Json) -> Non
 @given(scenarios(writings=CALM_WRITINGS, running=(0,)))
 def test_no_queue_uses_more_than_the_limits_allow(scenario: Json) -> None:
     """SCH-412, SCH-431, SCH-432: as long as quota is not reduced, no node ever exceeds it."""
-    for stage in at_rest(scenario):
-        for node in nodes(stage):
+    for runner in at_rest(scenario):
+        for node in nodes(runner):
             for fr in resources(node):
-                subtree, _, usage = sums_of(node, fr, staying(stage.engine.context))
+                subtree, _, usage = sums_of(node, fr, staying(runner.engine.context))
                 limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
                 assert node.parent is not None or usage <= subtree
                 assert limit is None or usage <= subtree + limit
@@ -89,16 +89,16 @@ def test_no_queue_uses_more_than_the_limits_allow(scenario: Json) -> None:
 @given(scenarios(writings=CALM_WRITINGS, running=(0,)))
 def test_no_queue_lends_more_than_its_lending_limit(scenario: Json) -> None:
     """SCH-410, SCH-411: what the others of a tree use beyond their own is at most what the one may lend."""
-    for stage in at_rest(scenario):
-        for root in nodes(stage):
+    for runner in at_rest(scenario):
+        for root in nodes(runner):
             if isinstance(root, CohortNode) and root.parent is None:
-                assert all(lends_within_its_limit(root, lender, stage) for lender in root.members())
+                assert all(lends_within_its_limit(root, lender, runner) for lender in root.members())
 
 
-def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, stage: ScenarioRunner) -> bool:
+def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, runner: ScenarioRunner) -> bool:
     others = [member for member in root.members() if member is not lender]
     for fr, quota in lender.quotas.items():
-        sums = [sums_of(member, fr, staying(stage.engine.context)) for member in others]
+        sums = [sums_of(member, fr, staying(runner.engine.context)) for member in others]
         used = sum(max(0, each.usage - each.local) for each in sums)
         owned = root.quotas.get(fr, NO_QUOTA).nominal + sum(each.subtree - each.local for each in sums)
         if quota.lending_limit is not None and used - owned > quota.lending_limit:
@@ -109,17 +109,17 @@ def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, stage: Scena
 @given(scenarios())
 def test_when_everything_is_gone_nothing_is_in_use(scenario: Json) -> None:
     """SCH-421: removing is the exact reverse of adding."""
-    stage = played(scenario)
-    for key in list(stage.workloads):
-        stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
-    stage.schedule()
-    assert not any(cell.usage for node in nodes(stage) for cell in node.cells.values())
-    for name in list(stage.engine.store.queues):
-        stage.delete({"kind": "ClusterQueue", "name": name})
-    for name in list(stage.engine.store.hierarchy.cohorts):
-        stage.delete({"kind": "Cohort", "name": name})
-    stage.schedule()
-    assert (stage.engine.store.hierarchy.cohorts, stage.engine.store.hierarchy.queues) == ({}, {})
+    runner = played(scenario)
+    for key in list(runner.workloads):
+        runner.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
+    runner.schedule()
+    assert not any(cell.usage for node in nodes(runner) for cell in node.cells.values())
+    for name in list(runner.engine.store.queues):
+        runner.delete({"kind": "ClusterQueue", "name": name})
+    for name in list(runner.engine.store.hierarchy.cohorts):
+        runner.delete({"kind": "Cohort", "name": name})
+    runner.schedule()
+    assert (runner.engine.store.hierarchy.cohorts, runner.engine.store.hierarchy.queues) == ({}, {})
 
 
 # Admissions
@@ -128,11 +128,11 @@ def test_when_everything_is_gone_nothing_is_in_use(scenario: Json) -> None:
 @given(scenarios())
 def test_a_gang_is_admitted_as_a_whole_or_not_at_all(scenario: Json) -> None:
     """SCH-351, SCH-502, SCH-562: every pod set, every covered resource, as many pods as requested or accepted."""
-    stage = checked_scenario(scenario)
+    runner = checked_scenario(scenario)
     for step in scenario["steps"]:
-        for decision in stage.perform(step):
-            if isinstance(decision, Reserve) and decision.workload in stage.engine.store.workloads:
-                is_whole(decision, stage.engine.store.workloads[decision.workload], stage.engine.store.queues)
+        for decision in runner.perform(step):
+            if isinstance(decision, Reserve) and decision.workload in runner.engine.store.workloads:
+                is_whole(decision, runner.engine.store.workloads[decision.workload], runner.engine.store.queues)
 
 
 def is_whole(decision: Reserve, workload: WorkloadInfo, queues: dict[str, ClusterQueueInfo]) -> None:
@@ -154,40 +154,40 @@ def test_no_inadmissible_workload_fits(scenario: Json) -> None:
 
     Where there is a choice of flavors, a search may have ended in the middle (SCH-550); so only queues without one.
     """
-    for stage in at_rest(scenario):
-        for workload in stage.engine.store.workloads.values():
+    for runner in at_rest(scenario):
+        for workload in runner.engine.store.workloads.values():
             queue = workload.queue
-            if queue is not None and queue.is_active and is_parked(stage, workload, queue) and has_no_choice(queue):
-                assert not would_be_admitted(stage, workload)
+            if queue is not None and queue.is_active and is_parked(runner, workload, queue) and has_no_choice(queue):
+                assert not would_be_admitted(runner, workload)
 
 
 def has_no_choice(queue: ClusterQueueInfo) -> bool:
     return all(len(group.flavors) == 1 for group in queue.groups)
 
 
-def is_parked(stage: ScenarioRunner, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
-    return stage.engine.store.pending[queue.name].state_of(workload) is PendingState.INADMISSIBLE
+def is_parked(runner: ScenarioRunner, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
+    return runner.engine.store.pending[queue.name].state_of(workload) is PendingState.INADMISSIBLE
 
 
-def would_be_admitted(stage: ScenarioRunner, workload: WorkloadInfo) -> bool:
-    found = stage.engine.explain(workload.key, stage.now).evaluation
+def would_be_admitted(runner: ScenarioRunner, workload: WorkloadInfo) -> bool:
+    found = runner.engine.explain(workload.key, runner.now).evaluation
     return found is not None and found.mode is FitMode.FIT and not found.reason
 
 
 @given(scenarios())
 def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json) -> None:
     """SCH-238, SCH-338, SCH-340: it is admitted unless another workload of its tree reserves the quota."""
-    for stage in at_rest(scenario):
-        answers = {each.workload: each for each in another_cycle(stage) if isinstance(each, KeepPending)}
-        for queue in stage.engine.store.queues.values():
-            head = strict_head(stage, queue)
-            if head is not None and would_be_admitted(stage, head):
+    for runner in at_rest(scenario):
+        answers = {each.workload: each for each in another_cycle(runner) if isinstance(each, KeepPending)}
+        for queue in runner.engine.store.queues.values():
+            head = strict_head(runner, queue)
+            if head is not None and would_be_admitted(runner, head):
                 assert answers[head.key].message == NO_LONGER_FITS
                 assert queue.node.parent is not None
 
 
-def strict_head(stage: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo | None:
-    pending = stage.engine.store.pending[queue.name]
+def strict_head(runner: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo | None:
+    pending = runner.engine.store.pending[queue.name]
     if not queue.policies.is_strict or not queue.is_active:
         return None
     return next(
@@ -224,12 +224,12 @@ def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
 
     Both are checked when the search ends, on the tree as it is then; here, that each evicted workload was found by one.
     """
-    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
-    stage.engine = engine = VictimRecordingEngine(stage.settings)
+    runner = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
+    runner.engine = engine = VictimRecordingEngine(runner.settings)
     witness = engine.context
     for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
         witness.found.clear()
-        evictions = [each for each in stage.perform(step) if isinstance(each, Evict)]
+        evictions = [each for each in runner.perform(step) if isinstance(each, Evict)]
         assert {(each.preemptor, each.workload, each.reason) for each in evictions} <= witness.found
         assert len({each.workload for each in evictions}) == len(evictions)
 
@@ -274,15 +274,15 @@ def subject(step: Json) -> str:
 @given(scenarios())
 def test_a_run_leaves_nothing_that_another_cycle_would_change(scenario: Json) -> None:
     """SCH-302: nothing that might be admitted or evicted is left out."""
-    for stage in at_rest(scenario):
-        assert [each for each in another_cycle(stage) if not isinstance(each, KeepPending)] == []
+    for runner in at_rest(scenario):
+        assert [each for each in another_cycle(runner) if not isinstance(each, KeepPending)] == []
 
 
-def another_cycle(stage: ScenarioRunner) -> list[Decision]:
+def another_cycle(runner: ScenarioRunner) -> list[Decision]:
     """A cycle over all trees, dirty or not."""
-    stage.engine.store.dirty.update(stage.engine.store.queues)
-    stage.decisions = []
-    return stage.cycle()
+    runner.engine.store.dirty.update(runner.engine.store.queues)
+    runner.decisions = []
+    return runner.cycle()
 
 
 @given(scenarios())
@@ -298,12 +298,12 @@ def test_a_run_ends_where_repeated_cycles_end(scenario: Json) -> None:
     assert turning.admitted == cycling.admitted
 
 
-def cycles_until_quiet(stage: ScenarioRunner) -> list[Decision]:
+def cycles_until_quiet(runner: ScenarioRunner) -> list[Decision]:
     """Cycles over all trees, dirty or not, until so many had no result that each workload was evaluated."""
     made: list[Decision] = []
     quiet = 0
-    while quiet < len(stage.workloads) + 5:
-        found = [each for each in another_cycle(stage) if not isinstance(each, KeepPending)]
+    while quiet < len(runner.workloads) + 5:
+        found = [each for each in another_cycle(runner) if not isinstance(each, KeepPending)]
         made += found
         quiet = 0 if found else quiet + 1
     return made
@@ -344,11 +344,11 @@ def living(scenario: Json) -> list[Json]:
     return [each for each in last.values() if each["kind"] != "Workload"]
 
 
-def placed(stage: ScenarioRunner) -> dict[ObjectKey, tuple[str, bool]]:
+def placed(runner: ScenarioRunner) -> dict[ObjectKey, tuple[str, bool]]:
     """The queue of every workload, and whether it has quota."""
     return {
         key: (workload.queue.name if workload.queue else "", workload.has_quota)
-        for key, workload in stage.engine.store.workloads.items()
+        for key, workload in runner.engine.store.workloads.items()
     }
 
 

@@ -21,59 +21,59 @@ FR = FlavorResource("f", CPU)
 
 
 @pytest.fixture
-def play() -> ScenarioBuilder:
+def builder() -> ScenarioBuilder:
     """A queue of four cores."""
-    play = checked_builder()
-    play.queue("q", 4)
-    return play
+    builder = checked_builder()
+    builder.queue("q", 4)
+    return builder
 
 
-def used(play: ScenarioBuilder) -> int:
-    return play.engine.store.queues["q"].node.cells[FR].usage // 1000
+def used(builder: ScenarioBuilder) -> int:
+    return builder.engine.store.queues["q"].node.cells[FR].usage // 1000
 
 
-def test_what_was_decided_counts_before_it_is_written(play: ScenarioBuilder) -> None:
+def test_what_was_decided_counts_before_it_is_written(builder: ScenarioBuilder) -> None:
     """SCH-350."""
-    play.submit("w", 3)
-    play.submit("v", 3)
-    assert len(play.engine.schedule(play.now)) == 2, "one is admitted, the other does not fit"
-    assert used(play) == 3
+    builder.submit("w", 3)
+    builder.submit("v", 3)
+    assert len(builder.engine.schedule(builder.now)) == 2, "one is admitted, the other does not fit"
+    assert used(builder) == 3
 
 
-def test_a_workload_holds_its_quota_while_its_checks_decide(play: ScenarioBuilder) -> None:
+def test_a_workload_holds_its_quota_while_its_checks_decide(builder: ScenarioBuilder) -> None:
     """SCH-907, SCH-420: usage counts from the reservation."""
-    play.running("w", 3)
-    held = play.workloads[W]
-    waiting = AdmissionCheckState(name="c", state="Pending", last_transition_time=play.now, message="")
+    builder.running("w", 3)
+    held = builder.workloads[W]
+    waiting = AdmissionCheckState(name="c", state="Pending", last_transition_time=builder.now, message="")
     conditions = tuple(each for each in held.status.conditions if each.type != "Admitted")
-    play.show(replace(held, status=replace(held.status, conditions=conditions, admission_checks=(waiting,))))
-    assert used(play) == 3
-    status = play.engine.read.cluster_queue_status("q")
+    builder.show(replace(held, status=replace(held.status, conditions=conditions, admission_checks=(waiting,))))
+    assert used(builder) == 3
+    status = builder.engine.read.cluster_queue_status("q")
     assert (status.reserving_workloads, status.admitted_workloads) == (1, 0)
-    play.submit("v", 3)
-    assert play.turn().reserved == []
+    builder.submit("v", 3)
+    assert builder.turn().reserved == []
 
 
-def test_quota_freed_by_an_event_is_available_when_others_are_reactivated(play: ScenarioBuilder) -> None:
+def test_quota_freed_by_an_event_is_available_when_others_are_reactivated(builder: ScenarioBuilder) -> None:
     """SCH-262: no run counts the usage of a workload that is reported as finished."""
-    play.running("w", 3)
-    play.submit("v", 3)
-    assert play.turn().reserved == []
-    play.finish("ns/w")
-    assert used(play) == 0
-    assert play.turn().reserved == ["v"]
+    builder.running("w", 3)
+    builder.submit("v", 3)
+    assert builder.turn().reserved == []
+    builder.finish("ns/w")
+    assert used(builder) == 0
+    assert builder.turn().reserved == ["v"]
 
 
 class TestAfterAnEviction:
     """SCH-1004: what is released is free at once, and the workload waits again"""
 
     @pytest.fixture
-    def evicted(self, play: ScenarioBuilder) -> ScenarioBuilder:
-        play.running("w", 3)
-        play.show(evict(play.workloads[W], EvictionCause("Preempted", "make way"), play.now).workload)
-        play.submit("v", 3)
-        assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653, SCH-914)"
-        return play
+    def evicted(self, builder: ScenarioBuilder) -> ScenarioBuilder:
+        builder.running("w", 3)
+        builder.show(evict(builder.workloads[W], EvictionCause("Preempted", "make way"), builder.now).workload)
+        builder.submit("v", 3)
+        assert builder.turn().reserved == [], "quota is held until the job has stopped (SCH-653, SCH-914)"
+        return builder
 
     def test_others_and_itself_are_reactivated(self, evicted: ScenarioBuilder) -> None:
         """SCH-1004, SCH-261"""
@@ -106,27 +106,27 @@ class TestBlockedAdmission:
 
     @pytest.fixture
     def blocked(self) -> ScenarioBuilder:
-        play = ScenarioBuilder(configured({"waitForPodsReady": {"blockAdmission": True}}))
-        play.queue("q", 4, cohort="R")
-        play.queue("other", 4, cohort="S")
-        play.submit("w", 1)
-        assert play.turn().reserved == ["w"]
-        play.submit("v", 1, "other")
-        assert play.turn().reserved == []
-        return play
+        builder = ScenarioBuilder(configured({"waitForPodsReady": {"blockAdmission": True}}))
+        builder.queue("q", 4, cohort="R")
+        builder.queue("other", 4, cohort="S")
+        builder.submit("w", 1)
+        assert builder.turn().reserved == ["w"]
+        builder.submit("v", 1, "other")
+        assert builder.turn().reserved == []
+        return builder
 
     def test_ends_with_the_release_of_an_evicted_workload(self, blocked: ScenarioBuilder) -> None:
         """SCH-1035, SCH-1004, SCH-223"""
-        play = blocked
-        play.show(evict(play.workloads[W], EvictionCause("PodsReadyTimeout", "late"), play.now).workload)
-        assert play.turn().reserved == [], "its pods may still run"
-        workload = release(play.workloads[W], play.settings.gates, play.now)
-        later = RequeueState(count=1, requeue_at=play.now + timedelta(seconds=60))
-        play.show(replace(workload, status=replace(workload.status, requeue_state=later)))
-        assert play.turn().reserved == ["v"]
-        play.wait(60)
-        assert play.turn().reserved == [], "now it waits for the pods of the other"
-        assert play.workloads[W].status.admission is None
+        builder = blocked
+        builder.show(evict(builder.workloads[W], EvictionCause("PodsReadyTimeout", "late"), builder.now).workload)
+        assert builder.turn().reserved == [], "its pods may still run"
+        workload = release(builder.workloads[W], builder.settings.gates, builder.now)
+        later = RequeueState(count=1, requeue_at=builder.now + timedelta(seconds=60))
+        builder.show(replace(workload, status=replace(workload.status, requeue_state=later)))
+        assert builder.turn().reserved == ["v"]
+        builder.wait(60)
+        assert builder.turn().reserved == [], "now it waits for the pods of the other"
+        assert builder.workloads[W].status.admission is None
 
     def test_ends_with_the_deletion_of_the_workload(self, blocked: ScenarioBuilder) -> None:
         """SCH-1035"""
@@ -143,83 +143,87 @@ class TestBlockedAdmission:
 class TestReclaimablePods:
     """SCH-1060"""
 
-    def test_pods_that_are_done_free_their_part_and_leave_the_admission_as_it_is(self, play: ScenarioBuilder) -> None:
+    def test_pods_that_are_done_free_their_part_and_leave_the_admission_as_it_is(
+        self, builder: ScenarioBuilder
+    ) -> None:
         """SCH-1060, SCH-134, SCH-261"""
-        play.running("w", 1, count=4)
-        play.submit("v", 2)
-        assert play.turn().reserved == []
-        before = play.workloads[W].status.admission
-        play.reclaim({"workload": "ns/w", "pods": {"main": 2}})
-        assert used(play) == 2
-        assert play.turn().reserved == ["v"]
-        assert play.workloads[W].status.admission == before
+        builder.running("w", 1, count=4)
+        builder.submit("v", 2)
+        assert builder.turn().reserved == []
+        before = builder.workloads[W].status.admission
+        builder.reclaim({"workload": "ns/w", "pods": {"main": 2}})
+        assert used(builder) == 2
+        assert builder.turn().reserved == ["v"]
+        assert builder.workloads[W].status.admission == before
 
-    def test_more_than_there_are_free_no_more_than_there_is(self, play: ScenarioBuilder) -> None:
+    def test_more_than_there_are_free_no_more_than_there_is(self, builder: ScenarioBuilder) -> None:
         """SCH-1060, SCH-133"""
-        play.running("w", 1, count=4)
-        held = play.workloads[W]
+        builder.running("w", 1, count=4)
+        held = builder.workloads[W]
         pods = (ReclaimablePod(name="main", count=9),)
-        play.engine.apply(ObjectUpserted(replace(held, status=replace(held.status, reclaimable_pods=pods))), play.now)
-        assert used(play) == 0
+        builder.engine.apply(
+            ObjectUpserted(replace(held, status=replace(held.status, reclaimable_pods=pods))), builder.now
+        )
+        assert used(builder) == 0
 
 
 class TestScaleDownInPlace:
     """SCH-1106: the admission stays as it was written, the usage follows the pod sets"""
 
     @staticmethod
-    def resize(play: ScenarioBuilder, count: int) -> None:
-        held = play.workloads[W]
+    def resize(builder: ScenarioBuilder, count: int) -> None:
+        held = builder.workloads[W]
         (pod_set,) = held.spec.pod_sets
-        play.show(replace(held, spec=replace(held.spec, pod_sets=(replace(pod_set, count=count),))))
+        builder.show(replace(held, spec=replace(held.spec, pod_sets=(replace(pod_set, count=count),))))
 
-    def test_fewer_pods_free_their_quota_for_waiting_workloads(self, play: ScenarioBuilder) -> None:
+    def test_fewer_pods_free_their_quota_for_waiting_workloads(self, builder: ScenarioBuilder) -> None:
         """SCH-1106, SCH-261"""
-        play.running("w", 1, count=4)
-        play.submit("v", 2)
-        assert play.turn().reserved == []
-        before = play.workloads[W].status.admission
-        self.resize(play, 2)
-        assert used(play) == 2
-        assert play.turn().reserved == ["v"]
-        assert play.workloads[W].status.admission == before
+        builder.running("w", 1, count=4)
+        builder.submit("v", 2)
+        assert builder.turn().reserved == []
+        before = builder.workloads[W].status.admission
+        self.resize(builder, 2)
+        assert used(builder) == 2
+        assert builder.turn().reserved == ["v"]
+        assert builder.workloads[W].status.admission == before
 
-    def test_a_second_scale_down_counts_too(self, play: ScenarioBuilder) -> None:
+    def test_a_second_scale_down_counts_too(self, builder: ScenarioBuilder) -> None:
         """SCH-1106"""
-        play.running("w", 1, count=4)
-        self.resize(play, 3)
-        self.resize(play, 1)
-        assert used(play) == 1
+        builder.running("w", 1, count=4)
+        self.resize(builder, 3)
+        self.resize(builder, 1)
+        assert used(builder) == 1
 
-    def test_a_count_that_returns_to_the_admitted_one_counts_whole(self, play: ScenarioBuilder) -> None:
+    def test_a_count_that_returns_to_the_admitted_one_counts_whole(self, builder: ScenarioBuilder) -> None:
         """SCH-1106, SCH-134"""
-        play.running("w", 1, count=4)
-        self.resize(play, 2)
-        self.resize(play, 4)
-        assert used(play) == 4
+        builder.running("w", 1, count=4)
+        self.resize(builder, 2)
+        self.resize(builder, 4)
+        assert used(builder) == 4
 
-    def test_reclaimable_pods_are_subtracted_from_the_smaller_count(self, play: ScenarioBuilder) -> None:
+    def test_reclaimable_pods_are_subtracted_from_the_smaller_count(self, builder: ScenarioBuilder) -> None:
         """SCH-1106, SCH-133"""
-        play.running("w", 1, count=4)
-        self.resize(play, 3)
-        play.reclaim({"workload": "ns/w", "pods": {"main": 1}})
-        assert used(play) == 2
+        builder.running("w", 1, count=4)
+        self.resize(builder, 3)
+        builder.reclaim({"workload": "ns/w", "pods": {"main": 1}})
+        assert used(builder) == 2
 
 
-def test_a_new_priority_of_a_running_workload_counts_at_once(play: ScenarioBuilder) -> None:
+def test_a_new_priority_of_a_running_workload_counts_at_once(builder: ScenarioBuilder) -> None:
     """SCH-1064: as the controllers write it when its WorkloadPriorityClass changes."""
-    play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
-    play.running("w", 4, priority=5)
-    play.submit("v", 4, priority=3)
-    assert play.turn().evicted == {}
-    held = play.workloads[W]
-    play.show(replace(held, spec=replace(held.spec, priority=1)))
-    assert play.turn().evicted == {"w": "InClusterQueue"}
+    builder.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    builder.running("w", 4, priority=5)
+    builder.submit("v", 4, priority=3)
+    assert builder.turn().evicted == {}
+    held = builder.workloads[W]
+    builder.show(replace(held, spec=replace(held.spec, priority=1)))
+    assert builder.turn().evicted == {"w": "InClusterQueue"}
 
 
-def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(play: ScenarioBuilder) -> None:
+def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(builder: ScenarioBuilder) -> None:
     """SCH-1054, SCH-1055."""
-    play.running("w", 1)
-    play.submit("v", 1)
+    builder.running("w", 1)
+    builder.submit("v", 1)
     manifest = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "ClusterQueue",
@@ -232,9 +236,9 @@ def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(play: Scenar
             ],
         },
     }
-    play.put(manifest)
-    assert play.turn().reserved == []
-    status = play.engine.read.cluster_queue_status("q")
+    builder.put(manifest)
+    assert builder.turn().reserved == []
+    status = builder.engine.read.cluster_queue_status("q")
     assert (status.pending_workloads, status.reserving_workloads) == (1, 1)
-    play.finish("ns/w")
-    assert play.engine.read.cluster_queue_status("q").reserving_workloads == 0
+    builder.finish("ns/w")
+    assert builder.engine.read.cluster_queue_status("q").reserving_workloads == 0

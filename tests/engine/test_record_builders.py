@@ -43,15 +43,15 @@ def test_an_eviction_for_its_own_fault_puts_a_workload_back(
 
 def test_g33_workloads_created_before_a_requeue_precede_it() -> None:
     """SCH-211, SCH-910: the workload queues by the time of its eviction."""
-    play = ScenarioBuilder()
-    play.queue("q", 4)
-    play.running("retried", 4, at=1)
-    play.wait(100)
-    answer = AdmissionCheckState(name="C", state="Retry", last_transition_time=play.now, message="")
-    held = with_status(play.workloads[ObjectKey("ns", "retried")], admission_checks=(answer,))
-    evicted = act_on_checks(held, play.now).workload
-    released = release(evicted, play.settings.gates, play.now)
+    builder = ScenarioBuilder()
+    builder.queue("q", 4)
+    builder.running("retried", 4, at=1)
+    builder.wait(100)
+    answer = AdmissionCheckState(name="C", state="Retry", last_transition_time=builder.now, message="")
+    held = with_status(builder.workloads[ObjectKey("ns", "retried")], admission_checks=(answer,))
+    evicted = act_on_checks(held, builder.now).workload
+    released = release(evicted, builder.settings.gates, builder.now)
     conditions = tuple(each for each in released.status.conditions if each.type != "Requeued")
-    play.submit("between", 4, at=50)
-    play.show(with_status(released, conditions=conditions))
-    assert play.turn().reserved == ["between"]
+    builder.submit("between", 4, at=50)
+    builder.show(with_status(released, conditions=conditions))
+    assert builder.turn().reserved == ["between"]

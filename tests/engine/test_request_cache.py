@@ -65,11 +65,11 @@ def test_a_cached_request_equals_a_fresh_one(questions: list[tuple[Json, Json, E
 
 
 def test_workloads_with_equal_requests_share_one_result() -> None:
-    play = ScenarioBuilder()
-    play.queue("q", 1)
-    play.submit("a", 1)
-    play.submit("b", 1)
-    a, b = (play.engine.store.workloads[ObjectKey("ns", name)] for name in "ab")
+    builder = ScenarioBuilder()
+    builder.queue("q", 1)
+    builder.submit("a", 1)
+    builder.submit("b", 1)
+    a, b = (builder.engine.store.workloads[ObjectKey("ns", name)] for name in "ab")
     assert a.pod_sets is b.pod_sets
     assert a.local_queue is b.local_queue
 

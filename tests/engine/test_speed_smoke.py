@@ -96,11 +96,11 @@ def test_evaluations_do_not_grow_with_what_waits(evaluations: Counter) -> None:
 
 def test_no_usage_is_taken_out_when_not_even_all_candidates_would_do(releases: Counter) -> None:
     """SCH-634."""
-    play = ScenarioBuilder()
-    play.queue("a", 10, preemption={"reclaimWithinCohort": "LowerPriority"})
-    play.queue("b", 0)
-    play.running("low", 2, "b")
-    play.running("high", 8, "b", priority=9)
-    play.submit("a1", 10, "a", priority=5)
-    assert "a1" in play.turn().waiting
+    builder = ScenarioBuilder()
+    builder.queue("a", 10, preemption={"reclaimWithinCohort": "LowerPriority"})
+    builder.queue("b", 0)
+    builder.running("low", 2, "b")
+    builder.running("high", 8, "b", priority=9)
+    builder.submit("a1", 10, "a", priority=5)
+    assert "a1" in builder.turn().waiting
     assert releases.times == 0

@@ -32,7 +32,7 @@ EXAMPLES = 25
 CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
-def look_at(stage: ScenarioRunner, scenario: Json) -> Snapshot:
+def look_at(runner: ScenarioRunner, scenario: Json) -> Snapshot:
     """The snapshot of the cluster of a scenario."""
     found: dict[ListedKind, dict[ObjectKey, Any]] = {kind: {} for kind in DECIDING}
     for step in (*({"put": each} for each in scenario["objects"]), *scenario["steps"]):
@@ -42,8 +42,8 @@ def look_at(stage: ScenarioRunner, scenario: Json) -> Snapshot:
         elif "delete" in step:
             gone = next(kind for kind in DECIDING if kind.__name__ == step["delete"]["kind"])
             found[gone].pop(key_of(step["delete"]), None)
-    found[Workload] = {ObjectKey(*key): each for key, each in stage.workloads.items()}
-    return Snapshot(stage.now, {kind: KindListing(objects) for kind, objects in found.items()}, rules_in(scenario))
+    found[Workload] = {ObjectKey(*key): each for key, each in runner.workloads.items()}
+    return Snapshot(runner.now, {kind: KindListing(objects) for kind, objects in found.items()}, rules_in(scenario))
 
 
 def kind_in(manifest: Json) -> type[Any]:
@@ -63,27 +63,27 @@ def rules_in(scenario: Json) -> ObservedSettings:
     return ObservedSettings(result.config, result.gates)
 
 
-def newcomer(stage: ScenarioRunner, data: st.DataObject) -> Workload | None:
+def newcomer(runner: ScenarioRunner, data: st.DataObject) -> Workload | None:
     """A Workload like one that is there, that comes now."""
-    known = [each for each in stage.workloads.values() if each.spec.queue_name]
+    known = [each for each in runner.workloads.values() if each.spec.queue_name]
     if not known:
         return None
     model = data.draw(st.sampled_from(known))
-    head = structs.replace(model.metadata, name="new", uid="zzz", creation_timestamp=stage.now)
+    head = structs.replace(model.metadata, name="new", uid="zzz", creation_timestamp=runner.now)
     return structs.replace(model, metadata=head, status=WorkloadStatus())
 
 
 @given(WORLDS, st.data())
 @settings(max_examples=EXAMPLES)
 def test_fits_reports_exactly_what_the_next_cycle_does(scenario: Json, data: st.DataObject) -> None:
-    stage = at_rest(scenario)
-    thing = newcomer(stage, data)
+    runner = at_rest(scenario)
+    thing = newcomer(runner, data)
     if thing is None:
         return
     queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
-    (verdict,) = evaluate_fit(look_at(stage, scenario), [FitCandidate("workload/new", "f:1", queue, (thing,))])
-    stage.engine.apply(ObjectUpserted(thing), stage.now)
-    admitted = {each.workload for each in stage.engine.schedule(stage.now) if isinstance(each, Reserve)}
+    (verdict,) = evaluate_fit(look_at(runner, scenario), [FitCandidate("workload/new", "f:1", queue, (thing,))])
+    runner.engine.apply(ObjectUpserted(thing), runner.now)
+    admitted = {each.workload for each in runner.engine.schedule(runner.now) if isinstance(each, Reserve)}
     assert verdict.explanation is not None
     assert verdict.starts == (ObjectKey(queue.namespace, "new") in admitted), explanation_lines(verdict.explanation)
 
@@ -92,8 +92,8 @@ def test_fits_reports_exactly_what_the_next_cycle_does(scenario: Json, data: st.
 @settings(max_examples=EXAMPLES)
 def test_a_report_names_the_next_workload_only_where_the_next_run_admits_it(scenario: Json) -> None:
     """The engine of a snapshot has evaluated nothing yet: workloads inadmissible to the manager are heads to it."""
-    stage = at_rest(scenario)
-    snapshot = look_at(stage, scenario)
+    runner = at_rest(scenario)
+    snapshot = look_at(runner, scenario)
     for thing in snapshot.of(Workload).values():
         explanation = build_report(snapshot, thing, "it").explanation
         if (

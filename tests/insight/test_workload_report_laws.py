@@ -31,8 +31,8 @@ def test_ending_the_reported_holders_admits_the_workload(scenario: Json, data: s
     found = asked_about_one(scenario, data)
     if found is None:
         return
-    stage, explanation = found
-    for holding in resource_holders(stage.engine, explanation):
+    runner, explanation = found
+    for holding in resource_holders(runner.engine, explanation):
         for holder in holding.holders:
             other = at_rest(scenario)
             before = used_at(other.engine, holding.place, holding.fr)
@@ -50,25 +50,27 @@ def used_at(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> int:
 @settings(max_examples=EXAMPLES)
 def test_no_workload_is_evicted_whose_quota_none_may_take(scenario: Json, data: st.DataObject) -> None:
     """SCH-602 to SCH-613, SCH-720: for any new workload, in any queue, in the cycle after the snapshot."""
-    stage = at_rest(scenario)
-    records = stage.engine.store.workloads
+    runner = at_rest(scenario)
+    records = runner.engine.store.workloads
     safe = {
         key
         for key, each in records.items()
-        if each.has_quota and not potential_preemptors(stage.engine, each, stage.now)
+        if each.has_quota and not potential_preemptors(runner.engine, each, runner.now)
     }
     for key in [key for key, each in records.items() if not each.has_quota]:
-        let_go(stage, key)
-    models = list(stage.workloads.values())
+        let_go(runner, key)
+    models = list(runner.workloads.values())
     if not models or not safe:
         return
-    come(stage, data.draw(st.sampled_from(models)), data.draw(st.sampled_from(sorted(stage.engine.store.local_queues))))
-    evicted = {each.workload for each in stage.engine.run_cycle(stage.now) if isinstance(each, Evict)}
+    come(
+        runner, data.draw(st.sampled_from(models)), data.draw(st.sampled_from(sorted(runner.engine.store.local_queues)))
+    )
+    evicted = {each.workload for each in runner.engine.run_cycle(runner.now) if isinstance(each, Evict)}
     assert not evicted & safe
 
 
-def come(stage: ScenarioRunner, model: Any, queue: ObjectKey) -> None:
+def come(runner: ScenarioRunner, model: Any, queue: ObjectKey) -> None:
     """A Workload like another one comes to a queue, more urgent than all."""
     head = structs.replace(model.metadata, name="new", namespace=queue.namespace, uid="zzz")
     spec = structs.replace(model.spec, queue_name=queue.name, priority=HIGHEST, active=True)
-    stage.show(structs.replace(model, metadata=head, spec=spec, status=WorkloadStatus()))
+    runner.show(structs.replace(model, metadata=head, spec=spec, status=WorkloadStatus()))

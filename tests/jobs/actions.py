@@ -37,9 +37,9 @@ def pass_harness(
 ) -> PassHarness:
     """A harness with flavor `f`, by default for batch Jobs."""
     settings = configuration or Configuration(wait_for_pods_ready=None)
-    stage = PassHarness(registry_of(settings, frameworks or (JOB,)), settings, gates)
-    stage.put(FLAVOR_F)
-    return stage
+    harness = PassHarness(registry_of(settings, frameworks or (JOB,)), settings, gates)
+    harness.put(FLAVOR_F)
+    return harness
 
 
 def make_stored_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> JsonObject:
@@ -68,7 +68,7 @@ def make_stored_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **m
     }
 
 
-def admit(stage: PassHarness, workload: Workload, flavor: str = "f") -> Workload:
+def admit(harness: PassHarness, workload: Workload, flavor: str = "f") -> Workload:
     """The scheduler admits a Workload with all its pods."""
     assignments = tuple(
         PodSetAssignment(name=each.name, flavors={"cpu": flavor}, count=each.count) for each in workload.spec.pod_sets
@@ -76,25 +76,25 @@ def admit(stage: PassHarness, workload: Workload, flavor: str = "f") -> Workload
     admission = Admission(cluster_queue="cq", pod_set_assignments=assignments)
     admitted = without_condition(with_status(workload, replace(workload.status, admission=admission)), EVICTED)
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
-    stage.put_workload(admitted)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), harness.now)
+    harness.put_workload(admitted)
     return admitted
 
 
-def preempt(stage: PassHarness, workload: Workload) -> None:
+def preempt(harness: PassHarness, workload: Workload) -> None:
     """The scheduler preempts a Workload."""
-    stage.put_workload(evict(workload, EvictionCause("Preempted", "for another"), stage.now).workload)
+    harness.put_workload(evict(workload, EvictionCause("Preempted", "for another"), harness.now).workload)
 
 
-def newest_workload(stage: PassHarness) -> Workload:
+def newest_workload(harness: PassHarness) -> Workload:
     """The Workload that was created last."""
-    return max(stage.workloads.values(), key=lambda each: (each.metadata.creation_timestamp, each.metadata.name))
+    return max(harness.workloads.values(), key=lambda each: (each.metadata.creation_timestamp, each.metadata.name))
 
 
-async def run_until_settled(stage: PassHarness, framework: Framework = JOB, key: JobKey = KEY) -> None:
+async def run_until_settled(harness: PassHarness, framework: Framework = JOB, key: JobKey = KEY) -> None:
     """Run passes until one writes nothing."""
     for _ in range(20):
-        seen = await stage.reconcile(framework, key)
+        seen = await harness.reconcile(framework, key)
         if not seen.writes:
             return
     raise AssertionError("the job does not settle")

@@ -62,11 +62,11 @@ def _selector(text: str) -> LabelSelector:
 def harness_of(case: Json, *frameworks: Framework) -> PassHarness:
     """The harness of a case."""
     configuration = configuration_of(case)
-    stage = PassHarness(registry_of(configuration, frameworks), configuration, gates_of(case))
+    harness = PassHarness(registry_of(configuration, frameworks), configuration, gates_of(case))
     for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
         if obj["kind"] in KINDS_READ:
-            stage.put(obj)
-    return stage
+            harness.put(obj)
+    return harness
 
 
 def events_of(observed: Json) -> list[tuple[str, str, str, str]]:

@@ -140,72 +140,72 @@ class ReplayedPass:
     """Whether the event of completion was recorded in an earlier pass (Q-3)."""
 
 
-async def apply_step(stage: PodPassHarness, step: Json) -> None:
+async def apply_step(harness: PodPassHarness, step: Json) -> None:
     """Apply a step, including webhooks, and compare their responses."""
     match step["do"]:
         case "create":
-            made = await stage.submit(step["object"])
+            made = await harness.submit(step["object"])
             assert without_zero(_plain(made)) == without_zero(_plain(step["defaulted"]))
         case "patch" if "allowed" in step:
-            errors = await stage.change(step["kind"], step["objectName"], step["patch"])
+            errors = await harness.change(step["kind"], step["objectName"], step["patch"])
             assert (not errors) == step["allowed"], errors
             if errors:
                 assert str(errors[0].path) == step["message"].partition(": ")[0]
         case "observe expected pod events":
             pass  # what was written is known at once, so nothing waits for the watch
         case "admit workload":
-            play_on_objects(stage, step)
-            workload = stage.workloads[ObjectKey("ns", step["workload"])]
-            stage.put_workload(without_condition(workload, REQUEUED))
+            play_on_objects(harness, step)
+            workload = harness.workloads[ObjectKey("ns", step["workload"])]
+            harness.put_workload(without_condition(workload, REQUEUED))
         case _:
-            play_on_objects(stage, step)
+            play_on_objects(harness, step)
 
 
-async def reconcile(stage: PodPassHarness, step: Json) -> PassResult:
+async def reconcile(harness: PodPassHarness, step: Json) -> PassResult:
     """The pass of a step."""
     framework, key = step["framework"], step["key"]
     if framework == "statefulset":
         planner = "statefulset_pod" if step.get("controller") else "statefulset"
-        return await stage.look(planner, key.split("/")[-1])
+        return await harness.look(planner, key.split("/")[-1])
     namespace, name = key.split("/")[-2:]
     if framework == SETS.name:
-        return await look_at_set(stage, name)
-    return await stage.reconcile(FRAMEWORKS[framework], JobKey(namespace, name, key.startswith("group/")))
+        return await look_at_set(harness, name)
+    return await harness.reconcile(FRAMEWORKS[framework], JobKey(namespace, name, key.startswith("group/")))
 
 
-async def look_at_set(stage: PodPassHarness, name: str) -> PassResult:
+async def look_at_set(harness: PodPassHarness, name: str) -> PassResult:
     """One pass over a LeaderWorkerSet and each of its pods, which is one pass of the real Kueue."""
     passes = []
-    if ("LeaderWorkerSet", ObjectKey("ns", name)) in stage.objects:
-        passes.append(await stage.look(SETS.name, name))
-    pods = [key.name for kind, key in stage.objects if kind == "Pod" and key.name.startswith(name)]
-    passes += [await stage.look("leaderworkerset_pod", pod) for pod in pods]
+    if ("LeaderWorkerSet", ObjectKey("ns", name)) in harness.objects:
+        passes.append(await harness.look(SETS.name, name))
+    pods = [key.name for kind, key in harness.objects if kind == "Pod" and key.name.startswith(name)]
+    passes += [await harness.look("leaderworkerset_pod", pod) for pod in pods]
     events = [event for seen in passes for event in seen.events]
     return PassResult(events, [write for seen in passes for write in seen.writes])
 
 
 async def replay_flow(flow: Json) -> list[ReplayedPass]:
     """Replay a flow; each pass with its result and the objects after it."""
-    stage, steps, finished = PodPassHarness(flow), [], False
+    harness, steps, finished = PodPassHarness(flow), [], False
     for step in flow["steps"]:
         if "observedPodSets" in step:
-            assert golden_pod_sets(stage) == without_zero(step["observedPodSets"])
+            assert golden_pod_sets(harness) == without_zero(step["observedPodSets"])
             continue
         if step["do"] != "reconcile":
-            await apply_step(stage, step)
+            await apply_step(harness, step)
             continue
-        seen = await reconcile(stage, step)
-        workloads = sorted((golden_workload(each) for each in stage.workloads.values()), key=_name)
-        pods = [golden_pod(obj) for (kind, _), obj in sorted(stage.objects.items()) if kind == "Pod"]
+        seen = await reconcile(harness, step)
+        workloads = sorted((golden_workload(each) for each in harness.workloads.values()), key=_name)
+        pods = [golden_pod(obj) for (kind, _), obj in sorted(harness.objects.items()) if kind == "Pod"]
         steps.append(ReplayedPass(step, seen, workloads, pods, finished))
         finished |= any(reason == "FinishedWorkload" for _, reason, _, _ in seen.events)
     return steps
 
 
-def golden_pod_sets(stage: PodPassHarness) -> Json:
+def golden_pod_sets(harness: PodPassHarness) -> Json:
     """The distinct pod sets of all Workloads."""
     found: list[Json] = []
-    for workload in stage.workloads.values():
+    for workload in harness.workloads.values():
         pod_sets = without_zero(
             [{"name": each.name, "count": each.count, **to_json(each)} for each in workload.spec.pod_sets]
         )

@@ -61,8 +61,8 @@ def test_readiness_counts_all_pods(ready: int, is_ready: bool) -> None:
 def test_a_template_that_is_not_there_gets_what_it_is_given() -> None:
     declared = framework(JOBSET)
     obj: Any = {"spec": {"replicatedJobs": [{"name": "Driver", "replicas": 1}]}}
-    stage = pass_harness()
-    (pod_set,) = declared.pod_sets(obj, stage)
+    harness = pass_harness()
+    (pod_set,) = declared.pod_sets(obj, harness)
     assert (pod_set.name, pod_set.topology_request is not None) == ("driver", True)
 
 
@@ -77,14 +77,14 @@ def test_a_declaration_with_too_few_or_too_many_fields_is_rejected_in_one_line(o
 
 async def test_a_declared_job_is_queued_started_and_stopped() -> None:
     declared = framework()
-    stage = pass_harness(declared)
-    stage.registry = type(stage.registry)(stage.registry.frameworks, frozenset({declared.name}), frozenset())
-    stage.put(simulation())
+    harness = pass_harness(declared)
+    harness.registry = type(harness.registry)(harness.registry.frameworks, frozenset({declared.name}), frozenset())
+    harness.put(simulation())
     key = JobKey("ns", "s1")
-    await run_until_settled(stage, declared, key)
-    assert newest_workload(stage).metadata.name.startswith("simulation-s1-")
-    admit(stage, newest_workload(stage))
-    await run_until_settled(stage, declared, key)
-    running = stage.objects["Simulation", ObjectKey("ns", "s1")]
+    await run_until_settled(harness, declared, key)
+    assert newest_workload(harness).metadata.name.startswith("simulation-s1-")
+    admit(harness, newest_workload(harness))
+    await run_until_settled(harness, declared, key)
+    running = harness.objects["Simulation", ObjectKey("ns", "s1")]
     assert running["spec"]["paused"] is False
     assert all(role["template"]["spec"]["nodeSelector"] == {"tier": "a"} for role in running["spec"]["roles"])

@@ -103,8 +103,8 @@ def assert_equal_pod_sets(framework: DeclaredFramework, file: str, *kinds: str) 
     """Compare pod sets and statuses with all recorded cases of these kinds; returns their number."""
     found = [case for case in job_recording(file) if "podSets" in case and case["object"]["kind"] in kinds]
     for case in found:
-        stage = harness_of(case, framework)
-        sets = stored(framework.pod_sets(case["defaulted"], stage), stage.gates)
+        harness = harness_of(case, framework)
+        sets = stored(framework.pod_sets(case["defaulted"], harness), harness.gates)
         shown = [{"name": each.name, "count": each.count, **to_json(each)} for each in sets]
         assert without_empty(shown) == without_empty(case["podSets"]), case["name"]
         for recorded in case.get("statuses", ()):
@@ -112,7 +112,7 @@ def assert_equal_pod_sets(framework: DeclaredFramework, file: str, *kinds: str) 
             end = framework.finished(obj)
             assert (end is not None) == recorded["finished"]["finished"]
             assert framework.is_active(obj) == recorded["active"], recorded
-            assert framework.pods_ready(obj, stage) == recorded["podsReady"], recorded
+            assert framework.pods_ready(obj, harness) == recorded["podsReady"], recorded
     return len(found)
 
 

@@ -72,14 +72,14 @@ KINDS: dict[str, tuple[Framework, st.SearchStrategy[Json]]] = {
 
 
 def staged(framework: Framework, obj: Json) -> Any:
-    stage = pass_harness(framework)
-    stage.registry = FrameworkRegistry(stage.registry.frameworks, frozenset({framework.name}), frozenset())
-    stage.put(obj)
-    return stage
+    harness = pass_harness(framework)
+    harness.registry = FrameworkRegistry(harness.registry.frameworks, frozenset({framework.name}), frozenset())
+    harness.put(obj)
+    return harness
 
 
-def stored_job(stage: Any, obj: Json) -> Json:
-    found = stage.objects[obj["kind"], ObjectKey("ns", obj["metadata"]["name"])]
+def stored_job(harness: Any, obj: Json) -> Json:
+    found = harness.objects[obj["kind"], ObjectKey("ns", obj["metadata"]["name"])]
     return {**found, "metadata": {**found["metadata"], "resourceVersion": ""}}
 
 
@@ -89,22 +89,22 @@ def stored_job(stage: Any, obj: Json) -> Json:
 async def test_a_stopped_job_is_what_it_was(kind: str, data: st.DataObject) -> None:
     framework, objects = KINDS[kind]
     obj = data.draw(objects)
-    stage, key = staged(framework, obj), JobKey("ns", obj["metadata"]["name"])
-    before = stored_job(stage, obj)
-    counts = [(each.name, each.count) for each in framework.pod_sets(obj, stage)]
+    harness, key = staged(framework, obj), JobKey("ns", obj["metadata"]["name"])
+    before = stored_job(harness, obj)
+    counts = [(each.name, each.count) for each in framework.pod_sets(obj, harness)]
     for _ in range(2):
-        await run_until_settled(stage, framework, key)
-        workload = newest_workload(stage)
+        await run_until_settled(harness, framework, key)
+        workload = newest_workload(harness)
         assert [(each.name, each.count) for each in workload.spec.pod_sets] == counts
-        admit(stage, workload)
-        await run_until_settled(stage, framework, key)
-        running = stored_job(stage, obj)
+        admit(harness, workload)
+        await run_until_settled(harness, framework, key)
+        running = stored_job(harness, obj)
         assert not framework.is_suspended(running)
-        assert [(each.name, each.count) for each in framework.pod_sets(running, stage)] == counts
-        preempt(stage, newest_workload(stage))
-        await run_until_settled(stage, framework, key)
-        assert encode(stored_job(stage, obj)) == encode(before)
-    assert len(stage.workloads) == 1, "it keeps its Workload"
+        assert [(each.name, each.count) for each in framework.pod_sets(running, harness)] == counts
+        preempt(harness, newest_workload(harness))
+        await run_until_settled(harness, framework, key)
+        assert encode(stored_job(harness, obj)) == encode(before)
+    assert len(harness.workloads) == 1, "it keeps its Workload"
 
 
 @pytest.mark.parametrize("status", [ended("Completed"), ended("Failed")], ids=["completed", "failed"])
@@ -113,13 +113,13 @@ async def test_a_stopped_job_is_what_it_was(kind: str, data: st.DataObject) -> N
 @given(obj=jobsets())
 async def test_a_finished_jobset_frees_its_quota(status: Json, suspended: bool, obj: Json) -> None:
     framework, key = JobSetFramework(), JobKey("ns", obj["metadata"]["name"])
-    stage = staged(framework, obj)
-    await run_until_settled(stage, framework, key)
-    admit(stage, newest_workload(stage))
-    await run_until_settled(stage, framework, key)
-    stage.patch("JobSet", ObjectKey("ns", key.name), {"spec": {"suspend": suspended}, "status": status})
-    await run_until_settled(stage, framework, key)
-    workload = newest_workload(stage)
+    harness = staged(framework, obj)
+    await run_until_settled(harness, framework, key)
+    admit(harness, newest_workload(harness))
+    await run_until_settled(harness, framework, key)
+    harness.patch("JobSet", ObjectKey("ns", key.name), {"spec": {"suspend": suspended}, "status": status})
+    await run_until_settled(harness, framework, key)
+    workload = newest_workload(harness)
     assert is_finished(workload)
     assert not workload.metadata.finalizers
     assert is_reserved(workload), "as Kueue's: a finished Workload keeps its conditions and counts no more"

@@ -38,42 +38,42 @@ def key_of(case: Json) -> JobKey:
 
 
 def staged(case: Json) -> PassHarness:
-    stage = harness_of(case, JOB)
-    stage.put(case["defaulted"])
-    return stage
+    harness = harness_of(case, JOB)
+    harness.put(case["defaulted"])
+    return harness
 
 
-def object_of(stage: PassHarness, case: Json) -> Json:
-    found = dict(stage.objects["Job", ObjectKey(*key_of(case)[:2])])
+def object_of(harness: PassHarness, case: Json) -> Json:
+    found = dict(harness.objects["Job", ObjectKey(*key_of(case)[:2])])
     found["metadata"] = {name: value for name, value in found["metadata"].items() if name != "resourceVersion"}
     return without_empty(found)
 
 
-def the_workload(stage: PassHarness) -> Workload:
-    (workload,) = stage.workloads.values()
+def the_workload(harness: PassHarness) -> Workload:
+    (workload,) = harness.workloads.values()
     return workload
 
 
-def admit(stage: PassHarness, case: Json) -> None:
+def admit(harness: PassHarness, case: Json) -> None:
     """Write the admission of the case, as the recording did: with empty messages."""
-    workload = the_workload(stage)
+    workload = the_workload(harness)
     admission = from_json(case["admission"], Admission)
     admitted = with_status(workload, replace(workload.status, admission=admission))
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
-    stage.put_workload(admitted)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), harness.now)
+    harness.put_workload(admitted)
 
 
-def evicted(stage: PassHarness) -> None:
+def evicted(harness: PassHarness) -> None:
     eviction = EvictionCause("Preempted", "Preempted to accommodate x")
-    stage.put_workload(evict(the_workload(stage), eviction, stage.now).workload)
+    harness.put_workload(evict(the_workload(harness), eviction, harness.now).workload)
 
 
 async def started(case: Json) -> tuple[PassHarness, PassResult]:
-    stage = staged(case)
-    await stage.reconcile(JOB, key_of(case))
-    admit(stage, case)
-    return stage, await stage.reconcile(JOB, key_of(case))
+    harness = staged(case)
+    await harness.reconcile(JOB, key_of(case))
+    admit(harness, case)
+    return harness, await harness.reconcile(JOB, key_of(case))
 
 
 def job_writes(seen: PassResult) -> list[tuple[str, Json]]:
@@ -88,32 +88,32 @@ def recorded_job_writes(observed: Json) -> list[tuple[str, Json]]:
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_pod_sets_are_those_that_the_real_kueue_derived(case: Json) -> None:
-    stage = staged(case)
-    found = stored(JOB.pod_sets(case["defaulted"], stage), stage.gates)
+    harness = staged(case)
+    found = stored(JOB.pod_sets(case["defaulted"], harness), harness.gates)
     shown = [{"name": each.name, "count": each.count, **to_json(each)} for each in found]
     assert without_empty(shown) == without_empty(case["podSets"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_names_are_those_of_the_real_kueue(case: Json) -> None:
-    obj, stage = case["defaulted"], staged(case)
-    extra = JOB.name_extra(obj) if requests_slices(obj, stage.gates) else ""
+    obj, harness = case["defaulted"], staged(case)
+    extra = JOB.name_extra(obj) if requests_slices(obj, harness.gates) else ""
     metadata = obj["metadata"]
-    assert workload_name(JOB.resource, metadata["name"], metadata["uid"], stage.gates, extra) == case["workloadName"]
+    assert workload_name(JOB.resource, metadata["name"], metadata["uid"], harness.gates, extra) == case["workloadName"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
 async def test_the_first_pass_makes_the_workload_or_leaves_the_job_alone(case: Json) -> None:
-    stage = staged(case)
-    seen = await stage.reconcile(JOB, key_of(case))
+    harness = staged(case)
+    seen = await harness.reconcile(JOB, key_of(case))
     recorded = case["firstReconcile"]
     assert seen.events == events_of(recorded)
     assert [(verb, kind) for verb, kind, _, _ in seen.writes] == [(w["verb"], w["kind"]) for w in recorded["writes"]]
     assert (seen.error is not None) == ("error" in recorded)
     if "workload" not in case:
-        assert not stage.workloads
+        assert not harness.workloads
         return
-    made = to_json(the_workload(stage))
+    made = to_json(the_workload(harness))
     made["spec"].pop("podSets")
     for generated in ("uid", "resourceVersion", "creationTimestamp", "generation"):
         made["metadata"].pop(generated)
@@ -123,19 +123,19 @@ async def test_the_first_pass_makes_the_workload_or_leaves_the_job_alone(case: J
 
 @pytest.mark.parametrize("case", QUEUED, ids=named)
 async def test_a_second_pass_over_a_waiting_job_writes_nothing(case: Json) -> None:
-    stage = staged(case)
-    await stage.reconcile(JOB, key_of(case))
-    assert await stage.reconcile(JOB, key_of(case)) == PassResult()
+    harness = staged(case)
+    await harness.reconcile(JOB, key_of(case))
+    assert await harness.reconcile(JOB, key_of(case)) == PassResult()
 
 
 @pytest.mark.parametrize("case", QUEUED, ids=named)
 async def test_an_admitted_job_starts_with_one_write(case: Json) -> None:
-    stage, seen = await started(case)
+    harness, seen = await started(case)
     assert seen.events == events_of(case["start"])
     assert job_writes(seen) == recorded_job_writes(case["start"])
-    assert object_of(stage, case) == without_empty(case["started"])
+    assert object_of(harness, case) == without_empty(case["started"])
     if "workloadStatusAfterStart" in case:
-        assert conditions(to_json(the_workload(stage).status)) == conditions(case["workloadStatusAfterStart"])
+        assert conditions(to_json(the_workload(harness).status)) == conditions(case["workloadStatusAfterStart"])
 
 
 def conditions(status: Json) -> Json:
@@ -146,29 +146,29 @@ def conditions(status: Json) -> Json:
 
 @pytest.mark.parametrize("case", STARTED, ids=named)
 async def test_a_pass_over_a_running_job_writes_nothing(case: Json) -> None:
-    stage, _ = await started(case)
+    harness, _ = await started(case)
     assert case["steadyWrites"] == []
-    assert await stage.reconcile(JOB, key_of(case)) == PassResult()
+    assert await harness.reconcile(JOB, key_of(case)) == PassResult()
 
 
 @pytest.mark.parametrize("case", STARTED, ids=named)
 async def test_an_evicted_job_is_what_it_was_before_it_started(case: Json) -> None:
-    stage, _ = await started(case)
-    evicted(stage)
-    seen = await stage.reconcile(JOB, key_of(case))
+    harness, _ = await started(case)
+    evicted(harness)
+    seen = await harness.reconcile(JOB, key_of(case))
     assert seen.events == events_of(case["stop"])
     assert job_writes(seen) == recorded_job_writes(case["stop"])
-    assert object_of(stage, case) == without_empty(case["stopped"])
-    status = to_json(the_workload(stage).status)
+    assert object_of(harness, case) == without_empty(case["stopped"])
+    status = to_json(the_workload(harness).status)
     assert conditions(status) == conditions(case["workloadStatusAfterStop"])
     assert status["accumulatedPastExecutionTimeSeconds"] == 0
     assert "admission" not in status
-    assert await stage.reconcile(JOB, key_of(case)) == PassResult()
+    assert await harness.reconcile(JOB, key_of(case)) == PassResult()
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "statuses" in case], ids=named)
 def test_statuses_are_read_as_the_real_kueue_reads_them(case: Json) -> None:
-    stage = staged(case)
+    harness = staged(case)
     for status_case in case["statuses"]:
         obj = merge(case["defaulted"], {"status": status_case["status"]})
         ended = JOB.finished(obj)
@@ -180,8 +180,8 @@ def test_statuses_are_read_as_the_real_kueue_reads_them(case: Json) -> None:
             )
         assert JOB.is_active(obj) == status_case["active"]
         assert JOB.is_suspended(obj) == status_case["suspended"]
-        assert JOB.pods_ready(obj, stage) == status_case["podsReady"]
-        assert JOB.reclaimable(obj, stage) == {each["name"]: each["count"] for each in status_case["reclaimable"]}
+        assert JOB.pods_ready(obj, harness) == status_case["podsReady"]
+        assert JOB.reclaimable(obj, harness) == {each["name"]: each["count"] for each in status_case["reclaimable"]}
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

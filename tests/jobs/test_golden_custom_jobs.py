@@ -59,26 +59,26 @@ class RecordedJob:
         return JobKey("ns", self.case["object"]["metadata"]["name"])
 
     def staged(self) -> PassHarness:
-        stage = harness_of(self.case, self.framework)
-        stage.put(self.case["defaulted"])
-        return stage
+        harness = harness_of(self.case, self.framework)
+        harness.put(self.case["defaulted"])
+        return harness
 
-    async def reconcile(self, stage: PassHarness) -> PassResult:
-        return await stage.reconcile(self.framework, self.key)
+    async def reconcile(self, harness: PassHarness) -> PassResult:
+        return await harness.reconcile(self.framework, self.key)
 
     async def started(self) -> tuple[PassHarness, PassResult]:
-        stage = self.staged()
-        await self.reconcile(stage)
-        workload = the_workload(stage)
+        harness = self.staged()
+        await self.reconcile(harness)
+        workload = the_workload(harness)
         admission = from_json(self.case["admission"], Admission)
         admitted = with_status(workload, replace(workload.status, admission=admission))
         for each in (QUOTA_RESERVED, ADMITTED):
-            admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
-        stage.put_workload(admitted)
-        return stage, await self.reconcile(stage)
+            admitted = with_condition_set(admitted, each, condition_true(each, ""), harness.now)
+        harness.put_workload(admitted)
+        return harness, await self.reconcile(harness)
 
-    def object(self, stage: PassHarness) -> Json:
-        found = dict(stage.objects[self.framework.resource.kind, ObjectKey(*self.key[:2])])
+    def object(self, harness: PassHarness) -> Json:
+        found = dict(harness.objects[self.framework.resource.kind, ObjectKey(*self.key[:2])])
         found["metadata"] = {name: value for name, value in found["metadata"].items() if name != "resourceVersion"}
         return without_zero(found)
 
@@ -141,8 +141,8 @@ def named(value: Any) -> str:
     return f"{value.framework.resource.kind} {value.case['name']}" if isinstance(value, RecordedJob) else value["name"]
 
 
-def the_workload(stage: PassHarness) -> Workload:
-    (workload,) = stage.workloads.values()
+def the_workload(harness: PassHarness) -> Workload:
+    (workload,) = harness.workloads.values()
     return workload
 
 
@@ -160,61 +160,61 @@ def compare_errors(errors: list[FieldError], recorded: Json) -> None:
 
 @pytest.mark.parametrize("job", ACCEPTED, ids=named)
 def test_pod_sets_and_their_names(job: RecordedJob) -> None:
-    stage, case = job.staged(), job.case
-    found = stored(job.framework.pod_sets(case["defaulted"], stage), stage.gates)
+    harness, case = job.staged(), job.case
+    found = stored(job.framework.pod_sets(case["defaulted"], harness), harness.gates)
     shown = [{"name": each.name, "count": each.count, **to_json(each)} for each in found]
     assert without_empty(shown) == without_empty(case["podSets"])
     metadata = case["defaulted"]["metadata"]
-    extra = job.framework.name_extra(case["defaulted"]) if requests_slices(case["defaulted"], stage.gates) else ""
-    name = workload_name(job.framework.resource, metadata["name"], metadata["uid"], stage.gates, extra)
+    extra = job.framework.name_extra(case["defaulted"]) if requests_slices(case["defaulted"], harness.gates) else ""
+    name = workload_name(job.framework.resource, metadata["name"], metadata["uid"], harness.gates, extra)
     assert name == case["workloadName"]
 
 
 @pytest.mark.parametrize("job", ACCEPTED, ids=named)
 async def test_the_first_pass_creates_the_workload(job: RecordedJob) -> None:
-    stage, recorded = job.staged(), job.case["firstReconcile"]
-    seen = await job.reconcile(stage)
+    harness, recorded = job.staged(), job.case["firstReconcile"]
+    seen = await job.reconcile(harness)
     assert seen.events == events_of(recorded)
     assert [(verb, kind) for verb, kind, _, _ in seen.writes] == [(w["verb"], w["kind"]) for w in recorded["writes"]]
     assert (seen.error is not None) == ("error" in recorded)
     if "workload" not in job.case:
-        assert not stage.workloads
+        assert not harness.workloads
         return
-    made = to_json(the_workload(stage))
+    made = to_json(the_workload(harness))
     made["spec"].pop("podSets")
     for generated in ("uid", "resourceVersion", "creationTimestamp", "generation"):
         made["metadata"].pop(generated)
     assert without_empty({"metadata": made["metadata"], "spec": made["spec"]}) == without_empty(job.case["workload"])
-    assert await job.reconcile(stage) == PassResult()
+    assert await job.reconcile(harness) == PassResult()
 
 
 @pytest.mark.parametrize("job", QUEUED, ids=named)
 async def test_an_admitted_job_is_started_once(job: RecordedJob) -> None:
-    stage, seen = await job.started()
+    harness, seen = await job.started()
     assert seen.events == events_of(job.case["start"])
     assert job.job_writes(seen) == job.recorded_writes("start")
-    assert job.object(stage) == without_zero(job.case["started"])
+    assert job.object(harness) == without_zero(job.case["started"])
     assert job.case["steadyWrites"] == []
-    assert await job.reconcile(stage) == PassResult()
+    assert await job.reconcile(harness) == PassResult()
 
 
 @pytest.mark.parametrize("job", STOPPED, ids=named)
 async def test_an_evicted_job_is_stopped_and_restored(job: RecordedJob) -> None:
-    stage, _ = await job.started()
-    stage.put_workload(
-        evict(the_workload(stage), EvictionCause("Preempted", "Preempted to accommodate x"), stage.now).workload
+    harness, _ = await job.started()
+    harness.put_workload(
+        evict(the_workload(harness), EvictionCause("Preempted", "Preempted to accommodate x"), harness.now).workload
     )
-    seen = await job.reconcile(stage)
+    seen = await job.reconcile(harness)
     assert seen.events == events_of(job.case["stop"])
     assert job.job_writes(seen) == [*UNRECORDED_STOPS.get(job.framework.name, []), *job.recorded_writes("stop")]
-    assert job.object(stage) == job.stopped()
-    assert conditions(to_json(the_workload(stage).status)) == conditions(job.case["workloadStatusAfterStop"])
-    assert await job.reconcile(stage) == PassResult()
+    assert job.object(harness) == job.stopped()
+    assert conditions(to_json(the_workload(harness).status)) == conditions(job.case["workloadStatusAfterStop"])
+    assert await job.reconcile(harness) == PassResult()
 
 
 @pytest.mark.parametrize("job", WITH_STATUSES, ids=named)
 def test_the_status_of_a_job(job: RecordedJob) -> None:
-    stage, framework = job.staged(), job.framework
+    harness, framework = job.staged(), job.framework
     for recorded in job.case["statuses"]:
         obj = merge(job.case["defaulted"], {"status": recorded["status"]})
         ended = framework.finished(obj)
@@ -225,11 +225,11 @@ def test_the_status_of_a_job(job: RecordedJob) -> None:
         # A finished job has no active pods for us; the recording only looks at another field.
         assert framework.is_active(obj) == (recorded["active"] and ended is None)
         assert framework.is_suspended(obj) == recorded["suspended"]
-        assert framework.pods_ready(obj, stage) == recorded["podsReady"]
+        assert framework.pods_ready(obj, harness) == recorded["podsReady"]
         assert framework.on_hold(obj) == recorded.get("onHold", False)
-        assert framework.skips(obj, stage) == recorded.get("skip", False)
+        assert framework.skips(obj, harness) == recorded.get("skip", False)
         reclaimable = {each["name"]: each["count"] for each in recorded.get("reclaimable", ())}
-        assert (framework.reclaimable(obj, stage) or {}) == reclaimable
+        assert (framework.reclaimable(obj, harness) or {}) == reclaimable
 
 
 @pytest.mark.parametrize("job", ACCEPTED, ids=named)

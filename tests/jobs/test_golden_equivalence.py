@@ -44,24 +44,24 @@ ETL: Json = {
 
 
 async def staged(workload: str) -> PassHarness:
-    stage = harness_of({"featureGates": {"TopologyAwareScheduling": False}}, JOB)
-    stage.put(ETL)
-    await stage.reconcile(JOB, KEY)
+    harness = harness_of({"featureGates": {"TopologyAwareScheduling": False}}, JOB)
+    harness.put(ETL)
+    await harness.reconcile(JOB, KEY)
     if workload == "admitted":
-        admit(stage, {"workload": "job-etl-4af5e", "admission": ADMISSION})
-        await stage.reconcile(JOB, KEY)
-    return stage
+        admit(harness, {"workload": "job-etl-4af5e", "admission": ADMISSION})
+        await harness.reconcile(JOB, KEY)
+    return harness
 
 
 @pytest.mark.parametrize("case", job_recording("equivalence"), ids=lambda case: f"{case['edit']}, {case['workload']}")
 async def test_an_edit_ends_the_workload_where_it_does_in_kueue(case: Json) -> None:
-    stage = await staged(case["workload"])
-    before = dict(stage.workloads)
-    stage.patch("Job", OBJECT_KEY, case["patch"])
-    seen = await stage.reconcile(JOB, KEY)
+    harness = await staged(case["workload"])
+    before = dict(harness.workloads)
+    harness.patch("Job", OBJECT_KEY, case["patch"])
+    seen = await harness.reconcile(JOB, KEY)
     assert [(reason, message) for _, reason, message, _ in seen.events] == [
         (each["reason"], each["message"]) for each in case["events"]
     ]
     assert seen.error == case["error"]
     if case["matches"]:
-        assert stage.workloads.keys() == before.keys()
+        assert harness.workloads.keys() == before.keys()

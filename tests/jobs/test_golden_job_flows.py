@@ -39,32 +39,32 @@ DIFFERENT = {
 FLOWS = [case for case in job_recording("flows-job") if case["name"] not in DIFFERENT]
 
 
-def apply_step(stage: PassHarness, step: Json) -> None:
+def apply_step(harness: PassHarness, step: Json) -> None:
     """Apply the external changes of a step of a flow."""
     match step["do"]:
         case "create":
-            stage.put(step["defaulted"])
+            harness.put(step["defaulted"])
         case "create without webhooks":
-            stage.put(step["object"])
+            harness.put(step["object"])
         case "patch" | "patch status":
             if step.get("allowed", True):
-                stage.patch(step["kind"], ObjectKey("ns", step["objectName"]), timed(stage, step["patch"]))
+                harness.patch(step["kind"], ObjectKey("ns", step["objectName"]), timed(harness, step["patch"]))
         case "delete":
-            stage.delete(step["kind"], ObjectKey("ns", step["objectName"]))
+            harness.delete(step["kind"], ObjectKey("ns", step["objectName"]))
         case "admit workload":
-            admit(stage, step)
+            admit(harness, step)
         case "evict workload":
-            workload = stage.workloads[ObjectKey("ns", step["workload"])]
-            stage.put_workload(evict(workload, EvictionCause(step["reason"], step["message"]), stage.now).workload)
+            workload = harness.workloads[ObjectKey("ns", step["workload"])]
+            harness.put_workload(evict(workload, EvictionCause(step["reason"], step["message"]), harness.now).workload)
         case "advance clock":
-            stage.advance(step["seconds"])
+            harness.advance(step["seconds"])
         case unknown:
             raise AssertionError(unknown)
 
 
-def timed(stage: PassHarness, patch: Json) -> Json:
+def timed(harness: PassHarness, patch: Json) -> Json:
     """The patch with the times that the fixtures leave out."""
-    now = stage.now.isoformat().replace("+00:00", "Z")
+    now = harness.now.isoformat().replace("+00:00", "Z")
     status = patch.get("status") or {}
     for member in ("admissionChecks", "conditions"):
         for each in status.get(member) or ():
@@ -75,16 +75,18 @@ def timed(stage: PassHarness, patch: Json) -> Json:
     return patch
 
 
-def admit(stage: PassHarness, step: Json) -> None:
-    workload = stage.workloads[ObjectKey("ns", step["workload"])]
+def admit(harness: PassHarness, step: Json) -> None:
+    workload = harness.workloads[ObjectKey("ns", step["workload"])]
     status = replace(workload.status, admission=from_json(step["admission"], Admission))
-    checks = timed(stage, {"status": {"admissionChecks": step.get("admissionChecks", [])}})["status"]["admissionChecks"]
+    checks = timed(harness, {"status": {"admissionChecks": step.get("admissionChecks", [])}})["status"][
+        "admissionChecks"
+    ]
     if checks:
         status = replace(status, admission_checks=tuple(from_json(each, AdmissionCheckState) for each in checks))
     admitted = without_condition(with_status(workload, status), EVICTED)
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
-    stage.put_workload(admitted)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), harness.now)
+    harness.put_workload(admitted)
 
 
 def golden_workload(workload: Workload) -> Json:
@@ -127,9 +129,9 @@ def recorded(observed: Json) -> list[tuple[str, str]]:
     return [(w["kind"], w.get("subresource", "")) for w in observed["writes"] if w.get("patch") != {}]
 
 
-def is_stopping(stage: PassHarness, namespace: str, name: str) -> bool:
+def is_stopping(harness: PassHarness, namespace: str, name: str) -> bool:
     """Whether the stop of a Job waits for its pods, which the recorded one did not (see deviations, JOB-101)."""
-    job = stage.objects.get(("Job", ObjectKey(namespace, name)))
+    job = harness.objects.get(("Job", ObjectKey(namespace, name)))
     return job is not None and JOB.is_stopping(job)
 
 
@@ -145,19 +147,19 @@ def beside_jobs(writes: list[tuple[str, str]], stops: bool) -> list[tuple[str, s
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow["name"])
 async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
-    stage = harness_of(flow, JOB)
+    harness = harness_of(flow, JOB)
     finished = False
     stopped: list[Event] = []
     stopped_there: list[Event] = []
     for step in flow["steps"]:
         if step["do"] != "reconcile":
-            apply_step(stage, step)
+            apply_step(harness, step)
             continue
         observed = step["observed"]
         namespace, name = step["key"].split("/")
-        stops = is_stopping(stage, namespace, name)
-        seen = await stage.reconcile(JOB, JobKey(namespace, name))
-        stops |= is_stopping(stage, namespace, name)
+        stops = is_stopping(harness, namespace, name)
+        seen = await harness.reconcile(JOB, JobKey(namespace, name))
+        stops |= is_stopping(harness, namespace, name)
         expected_events = without_repeated_finish(events_of(observed), is_repeated=finished)
         assert beside_stops(seen.events, stops) == beside_stops(expected_events, stops), step
         stopped += [each for each in seen.events if each[1] == "Stopped"]
@@ -166,11 +168,11 @@ async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
         assert beside_jobs(sent(seen), stops) == beside_jobs(recorded(observed), stops), step
         assert seen.error == observed.get("error")
         assert seen.requeue_after == observed.get("requeueAfterSeconds")
-        workloads = sorted(stage.workloads.values(), key=lambda each: each.metadata.name)
+        workloads = sorted(harness.workloads.values(), key=lambda each: each.metadata.name)
         expected = sorted(step["workloads"], key=lambda each: str(each["name"]))
         assert [without_empty(golden_workload(each)) for each in workloads] == without_empty(expected), step
         if "objectAfter" in step and not stops:
-            after = dict(stage.objects.get(("Job", ObjectKey(namespace, name)), {"metadata": {}}))
+            after = dict(harness.objects.get(("Job", ObjectKey(namespace, name)), {"metadata": {}}))
             after["metadata"] = {key: value for key, value in after["metadata"].items() if key != "resourceVersion"}
             assert without_empty(after) == without_empty(step["objectAfter"] or {})
     assert stopped == stopped_there

@@ -20,35 +20,35 @@ FRAMEWORKS = {each.name: each for each in (RayClusterFramework(), RayJobFramewor
 FLOWS = [flow for flow in job_recording("flows-other") if "Ray" in flow["name"]]
 
 
-def apply_to_finalized(stage: PassHarness, step: Json) -> None:
+def apply_to_finalized(harness: PassHarness, step: Json) -> None:
     """Do a step; an object with finalizers is deleted once they are removed."""
     key = (step.get("kind", ""), ObjectKey("ns", step.get("objectName", "")))
-    if step["do"] == "delete" and stage.objects[key]["metadata"].get("finalizers"):
-        stage.patch(*key, {"metadata": {"deletionTimestamp": "2026-08-01T12:00:00Z"}})
+    if step["do"] == "delete" and harness.objects[key]["metadata"].get("finalizers"):
+        harness.patch(*key, {"metadata": {"deletionTimestamp": "2026-08-01T12:00:00Z"}})
         return
-    apply_step(stage, step)
-    found = stage.objects.get(key, {"metadata": {}})["metadata"]
+    apply_step(harness, step)
+    found = harness.objects.get(key, {"metadata": {}})["metadata"]
     if found.get("deletionTimestamp") and not found.get("finalizers"):
-        stage.delete(*key)
+        harness.delete(*key)
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow["name"])
 async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
-    stage = harness_of(flow, *FRAMEWORKS.values())
+    harness = harness_of(flow, *FRAMEWORKS.values())
     for step in flow["steps"]:
         if step["do"] != "reconcile":
-            apply_to_finalized(stage, step)
+            apply_to_finalized(harness, step)
             continue
         framework, observed = FRAMEWORKS[step["framework"]], step["observed"]
         namespace, name = step["key"].split("/")
-        seen = await stage.reconcile(framework, JobKey(namespace, name))
+        seen = await harness.reconcile(framework, JobKey(namespace, name))
         assert seen.events == events_of(observed), step
         assert sent(seen) == recorded(observed), step
         assert seen.error == observed.get("error")
-        workloads = sorted(stage.workloads.values(), key=lambda each: each.metadata.name)
+        workloads = sorted(harness.workloads.values(), key=lambda each: each.metadata.name)
         expected = sorted(step["workloads"], key=lambda each: str(each["name"]))
         assert [without_zero(golden_workload(each)) for each in workloads] == without_zero(expected), step
         if "objectAfter" in step:
-            after = dict(stage.objects.get((framework.resource.kind, ObjectKey(namespace, name)), {"metadata": {}}))
+            after = dict(harness.objects.get((framework.resource.kind, ObjectKey(namespace, name)), {"metadata": {}}))
             after["metadata"] = {key: value for key, value in after["metadata"].items() if key != "resourceVersion"}
             assert without_zero(after) == without_zero(step["objectAfter"] or {})

@@ -27,73 +27,73 @@ START_TIME = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
 PODS_GONE = {"status": {"active": None}}
 
 
-async def queued(stage: PassHarness) -> None:
-    stage.put(make_stored_job())
+async def queued(harness: PassHarness) -> None:
+    harness.put(make_stored_job())
 
 
-async def admitted(stage: PassHarness) -> None:
-    await queued(stage)
-    await run_until_settled(stage)
-    admit(stage, newest_workload(stage))
+async def admitted(harness: PassHarness) -> None:
+    await queued(harness)
+    await run_until_settled(harness)
+    admit(harness, newest_workload(harness))
 
 
-async def evicted(stage: PassHarness) -> None:
-    await admitted(stage)
-    await run_until_settled(stage)
-    stage.patch("Job", OBJECT, START_TIME)
-    preempt(stage, newest_workload(stage))
+async def evicted(harness: PassHarness) -> None:
+    await admitted(harness)
+    await run_until_settled(harness)
+    harness.patch("Job", OBJECT, START_TIME)
+    preempt(harness, newest_workload(harness))
 
 
-async def evicted_and_stopped(stage: PassHarness) -> None:
-    await evicted(stage)
-    await run_until_settled(stage)
-    stage.patch("Job", OBJECT, PODS_GONE)
+async def evicted_and_stopped(harness: PassHarness) -> None:
+    await evicted(harness)
+    await run_until_settled(harness)
+    harness.patch("Job", OBJECT, PODS_GONE)
 
 
-async def edited_while_running(stage: PassHarness) -> None:
-    await admitted(stage)
-    await run_until_settled(stage)
-    stage.patch("Job", OBJECT, {"spec": {"parallelism": 4}})
+async def edited_while_running(harness: PassHarness) -> None:
+    await admitted(harness)
+    await run_until_settled(harness)
+    harness.patch("Job", OBJECT, {"spec": {"parallelism": 4}})
 
 
-async def workload_deleted(stage: PassHarness) -> None:
-    await admitted(stage)
-    await run_until_settled(stage)
-    stage.delete("Workload", next(iter(stage.workloads)))
+async def workload_deleted(harness: PassHarness) -> None:
+    await admitted(harness)
+    await run_until_settled(harness)
+    harness.delete("Workload", next(iter(harness.workloads)))
 
 
-async def deleted(stage: PassHarness) -> None:
-    await admitted(stage)
-    await run_until_settled(stage)
-    stage.delete("Job", OBJECT)
+async def deleted(harness: PassHarness) -> None:
+    await admitted(harness)
+    await run_until_settled(harness)
+    harness.delete("Job", OBJECT)
 
 
-async def finished(stage: PassHarness) -> None:
-    await admitted(stage)
-    await run_until_settled(stage)
+async def finished(harness: PassHarness) -> None:
+    await admitted(harness)
+    await run_until_settled(harness)
     done = {"type": "Complete", "status": "True", "message": "done"}
-    stage.patch("Job", OBJECT, {"status": {"conditions": [done]}})
+    harness.patch("Job", OBJECT, {"status": {"conditions": [done]}})
 
 
-async def grown(stage: PassHarness) -> None:
-    stage.put(make_stored_job(annotations=ELASTIC))
-    await run_until_settled(stage)
-    admit(stage, newest_workload(stage))
-    await run_until_settled(stage)
-    stage.advance(1)
-    stage.patch("Job", OBJECT, {"metadata": {"generation": 3}, "spec": {"parallelism": 5}})
+async def grown(harness: PassHarness) -> None:
+    harness.put(make_stored_job(annotations=ELASTIC))
+    await run_until_settled(harness)
+    admit(harness, newest_workload(harness))
+    await run_until_settled(harness)
+    harness.advance(1)
+    harness.patch("Job", OBJECT, {"metadata": {"generation": 3}, "spec": {"parallelism": 5}})
 
 
-async def grown_and_admitted(stage: PassHarness) -> None:
-    await grown(stage)
-    await run_until_settled(stage)
-    admit(stage, newest_workload(stage))
+async def grown_and_admitted(harness: PassHarness) -> None:
+    await grown(harness)
+    await run_until_settled(harness)
+    admit(harness, newest_workload(harness))
 
 
-async def grown_and_evicted(stage: PassHarness) -> None:
-    await grown_and_admitted(stage)
-    await run_until_settled(stage)
-    preempt(stage, newest_workload(stage))
+async def grown_and_evicted(harness: PassHarness) -> None:
+    await grown_and_admitted(harness)
+    await run_until_settled(harness)
+    preempt(harness, newest_workload(harness))
 
 
 SCENES: list[Scene] = [
@@ -111,10 +111,10 @@ SCENES: list[Scene] = [
 ]
 
 
-def state(stage: PassHarness) -> Any:
+def state(harness: PassHarness) -> Any:
     """All objects, but for what every write changes."""
-    objects = deepcopy(list(stage.objects.values()))
-    workloads = [to_json(each) for each in stage.workloads.values()]
+    objects = deepcopy(list(harness.objects.values()))
+    workloads = [to_json(each) for each in harness.workloads.values()]
     for each in (*objects, *workloads):
         each["metadata"].pop("resourceVersion")
     return objects, workloads
@@ -122,13 +122,13 @@ def state(stage: PassHarness) -> Any:
 
 async def ended(scene: Scene, cuts: list[int]) -> tuple[Any, int]:
     """The end of a scenario whose passes are cut off after so many writes each, and how many the first one had."""
-    stage = pass_harness()
-    await scene(stage)
-    wanted = len((await stage.plan(JOB, KEY)).effects)
+    harness = pass_harness()
+    await scene(harness)
+    wanted = len((await harness.plan(JOB, KEY)).effects)
     for cut in cuts:
-        await stage.reconcile(JOB, KEY, most=cut)
-    await run_until_settled(stage)
-    return state(stage), wanted
+        await harness.reconcile(JOB, KEY, most=cut)
+    await run_until_settled(harness)
+    return state(harness), wanted
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
@@ -142,25 +142,25 @@ async def test_a_pass_that_was_cut_off_anywhere_is_made_good(scene: Scene) -> No
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_a_job_at_rest_is_left_alone(scene: Scene) -> None:
-    stage = pass_harness()
-    await scene(stage)
-    await run_until_settled(stage)
-    before = state(stage)
-    assert (await stage.reconcile(JOB, KEY)).writes == []
-    assert state(stage) == before
+    harness = pass_harness()
+    await scene(harness)
+    await run_until_settled(harness)
+    before = state(harness)
+    assert (await harness.reconcile(JOB, KEY)).writes == []
+    assert state(harness) == before
 
 
 async def test_an_evicted_job_is_what_its_user_wrote_however_often_it_was_cut_off() -> None:
-    stage = pass_harness()
-    stage.put(make_stored_job())
-    original = deepcopy(stage.objects["Job", OBJECT]["spec"])
-    await evicted(stage)
+    harness = pass_harness()
+    harness.put(make_stored_job())
+    original = deepcopy(harness.objects["Job", OBJECT]["spec"])
+    await evicted(harness)
     for _ in range(5):
-        await stage.reconcile(JOB, KEY, most=1)
-    stage.patch("Job", OBJECT, PODS_GONE)
+        await harness.reconcile(JOB, KEY, most=1)
+    harness.patch("Job", OBJECT, PODS_GONE)
     for _ in range(5):
-        await stage.reconcile(JOB, KEY, most=1)
-    await run_until_settled(stage)
-    after = stage.objects["Job", OBJECT]["spec"]
+        await harness.reconcile(JOB, KEY, most=1)
+    await run_until_settled(harness)
+    after = harness.objects["Job", OBJECT]["spec"]
     assert after["template"].pop("metadata", {}) == {}
     assert after == original

@@ -188,8 +188,8 @@ def test_a_slice_size_is_checked_against_its_own_template() -> None:
 # Pods without an owner in the caches
 
 
-def plan_of(pod: Json, stage: PassHarness) -> PassPlan:
-    return GroupMemberPlanner().plan(pod, None, stage)
+def plan_of(pod: Json, harness: PassHarness) -> PassPlan:
+    return GroupMemberPlanner().plan(pod, None, harness)
 
 
 def gated(pod: Json) -> Json:
@@ -198,22 +198,22 @@ def gated(pod: Json) -> Json:
 
 def test_a_pod_runs_ungated_only_when_its_owner_is_surely_gone() -> None:
     """DEV-12."""
-    stage = pass_harness(SETS)
-    created = stage.now.isoformat().replace("+00:00", "Z")
+    harness = pass_harness(SETS)
+    created = harness.now.isoformat().replace("+00:00", "Z")
     pod = gated(make_pod("vllm-0", 0, {"name": "vllm", "uid": "s"}, creationTimestamp=created))
-    assert plan_of(pod, stage) == PassPlan(requeue_after=ORPHAN_AGE)
-    stage.advance(ORPHAN_AGE)
-    (effect,) = plan_of(pod, stage).effects
+    assert plan_of(pod, harness) == PassPlan(requeue_after=ORPHAN_AGE)
+    harness.advance(ORPHAN_AGE)
+    (effect,) = plan_of(pod, harness).effects
     assert isinstance(effect, PatchObject)
     assert "schedulingGates" not in effect.after["spec"]
 
 
 def test_a_pod_that_only_claims_to_belong_to_a_set_stays_gated() -> None:
     """DEV-9."""
-    stage = pass_harness(SETS)
+    harness = pass_harness(SETS)
     pod = gated(make_pod("bare", 0, {"name": "vllm", "uid": "s"}))
     del pod["metadata"]["ownerReferences"]
-    assert plan_of(pod, stage) == PassPlan()
+    assert plan_of(pod, harness) == PassPlan()
 
 
 # On a manager

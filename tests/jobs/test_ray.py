@@ -42,9 +42,9 @@ PLACED = pod_template(nodeSelector={"disk": "ssd"}, tolerations=[{"key": "own", 
 
 
 def reads(gates: FeatureGates = DEFAULT_GATES) -> PassHarness:
-    stage = pass_harness(CLUSTER, JOB, SERVICE)
-    stage.gates = gates
-    return stage
+    harness = pass_harness(CLUSTER, JOB, SERVICE)
+    harness.gates = gates
+    return harness
 
 
 def sizes(framework: Framework, obj: Json) -> dict[str, int]:
@@ -248,18 +248,18 @@ def live(*groups: Json) -> Json:
     ("group", "count"), [({"replicas": 5}, 5), ({"replicas": 5, "numOfHosts": 2}, 10), ({}, 2)], ids=str
 )
 def test_an_autoscaled_job_has_the_workers_of_its_cluster(group: Json, count: int) -> None:
-    stage, obj = reads(), elastic_job(rayClusterName="tune-x")
-    assert {each.name: each.count for each in JOB.pod_sets(obj, stage)}["a"] == 2
-    stage.put(live(worker_group("a", **group)))
-    assert {each.name: each.count for each in JOB.pod_sets(obj, stage)}["a"] == count
-    assert JOB.slice_annotations(obj, stage) == {"kueue.x-k8s.io/raycluster-generation": "7"}
+    harness, obj = reads(), elastic_job(rayClusterName="tune-x")
+    assert {each.name: each.count for each in JOB.pod_sets(obj, harness)}["a"] == 2
+    harness.put(live(worker_group("a", **group)))
+    assert {each.name: each.count for each in JOB.pod_sets(obj, harness)}["a"] == count
+    assert JOB.slice_annotations(obj, harness) == {"kueue.x-k8s.io/raycluster-generation": "7"}
 
 
 def test_a_cluster_with_unknown_groups_is_looked_at_again_later() -> None:
-    stage = reads()
-    stage.put(live(worker_group("other", replicas=1)))
+    harness = reads()
+    harness.put(live(worker_group("other", replicas=1)))
     with pytest.raises(RetryError, match="other"):
-        JOB.pod_sets(elastic_job(rayClusterName="tune-x"), stage)
+        JOB.pod_sets(elastic_job(rayClusterName="tune-x"), harness)
 
 
 def test_the_clusters_of_elastic_jobs_are_gated_although_they_are_not_queued() -> None:
@@ -297,11 +297,11 @@ def test_a_job_on_an_existing_cluster_is_left_alone() -> None:
 def test_a_service_that_is_deleted_keeps_its_quota_for_the_cleanup_of_redis(is_on: bool) -> None:
     """JOB-133."""
     gate = Gate.DeferRayServiceFinalizationForRedisCleanup
-    stage = reads(FeatureGates(DEFAULT_GATES.on | {gate} if is_on else DEFAULT_GATES.on - {gate}))
+    harness = reads(FeatureGates(DEFAULT_GATES.on | {gate} if is_on else DEFAULT_GATES.on - {gate}))
     service = make_ray_service(gcsFaultToleranceOptions={"redisAddress": "r"})
-    assert not SERVICE.skips(service, stage)
+    assert not SERVICE.skips(service, harness)
     service["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert SERVICE.skips(service, stage) == is_on
+    assert SERVICE.skips(service, harness) == is_on
 
 
 # Validation

@@ -120,18 +120,18 @@ def test_pod_sets_have_all_pods_in_the_declared_order(made: tuple[ReplicaJobFram
 @pytest.mark.parametrize("status", [{}, {"replicaStatuses": {"Worker": {"active": 3}}}], ids=["idle", "active"])
 @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
 async def test_a_job_that_ended_frees_its_quota(framework: ReplicaJobFramework, status: JsonObject, end: str) -> None:
-    stage = pass_harness(framework)
-    stage.registry = type(stage.registry)(stage.registry.frameworks, frozenset({framework.name}), frozenset())
-    stage.namespaces["default"] = {}
-    stage.put(suspended(framework, make_replica_job(framework)))
-    await run_until_settled(stage, framework, KEY)
-    admit(stage, newest_workload(stage))
-    await run_until_settled(stage, framework, KEY)
+    harness = pass_harness(framework)
+    harness.registry = type(harness.registry)(harness.registry.frameworks, frozenset({framework.name}), frozenset())
+    harness.namespaces["default"] = {}
+    harness.put(suspended(framework, make_replica_job(framework)))
+    await run_until_settled(harness, framework, KEY)
+    admit(harness, newest_workload(harness))
+    await run_until_settled(harness, framework, KEY)
     kind = framework.resource.kind
-    assert stage.objects[kind, OBJECT]["spec"]["runPolicy"]["suspend"] is False
-    stage.patch(kind, OBJECT, {"status": {**status, **make_condition_status(end)}})
-    await run_until_settled(stage, framework, KEY)
-    assert is_finished(newest_workload(stage))
+    assert harness.objects[kind, OBJECT]["spec"]["runPolicy"]["suspend"] is False
+    harness.patch(kind, OBJECT, {"status": {**status, **make_condition_status(end)}})
+    await run_until_settled(harness, framework, KEY)
+    assert is_finished(newest_workload(harness))
 
 
 # Bad input

@@ -36,25 +36,25 @@ WITHOUT = FeatureGates(DEFAULT_GATES.on - {Gate.TopologyAwareScheduling})
 SLICES = {f"{K}podset-slice-required-topology": "cloud/rack", f"{K}podset-slice-size": "1"}
 
 
-def place(stage: PassHarness) -> Workload:
+def place(harness: PassHarness) -> Workload:
     """The scheduler admits the newest Workload with a domain for each pod set."""
-    admitted = admit(stage, newest_workload(stage))
+    admitted = admit(harness, newest_workload(harness))
     admission = admitted.status.admission
     assert admission is not None
     assigned = tuple(
         replace(each, topology_assignment=hosts(h1=each.count or 1)) for each in admission.pod_set_assignments
     )
     status = replace(admitted.status, admission=replace(admission, pod_set_assignments=assigned))
-    stage.put_workload(replace(admitted, status=status))
-    return newest_workload(stage)
+    harness.put_workload(replace(admitted, status=status))
+    return newest_workload(harness)
 
 
-async def started(stage: PassHarness, job: JsonObject) -> JsonObject:
-    stage.put(job)
-    await run_until_settled(stage)
-    place(stage)
-    await run_until_settled(stage)
-    spec: JsonObject = stage.objects["Job", OBJECT]["spec"]
+async def started(harness: PassHarness, job: JsonObject) -> JsonObject:
+    harness.put(job)
+    await run_until_settled(harness)
+    place(harness)
+    await run_until_settled(harness)
+    spec: JsonObject = harness.objects["Job", OBJECT]["spec"]
     return spec
 
 
@@ -71,15 +71,15 @@ async def started(stage: PassHarness, job: JsonObject) -> JsonObject:
 )
 async def test_the_template_of_a_job_gets_gate_marks_and_selectors(notes: dict[str, str], added: bool) -> None:
     job = make_stored_job(template={"metadata": {"annotations": notes}, "spec": {"containers": [{"name": "c"}]}})
-    stage = pass_harness()
-    spec = await started(stage, job)
+    harness = pass_harness()
+    spec = await started(harness, job)
     found = spec["template"]
     assert spec["suspend"] is False
     assert found["spec"]["schedulingGates"] == [GATE]
     assert found["spec"]["nodeSelector"] == {"tier": "a"}
     assert found["spec"]["tolerations"] == [{"key": "spot", "operator": "Exists"}]
     assert found["metadata"]["labels"][f"{K}podset"] == "main"
-    marks = {f"{K}workload": newest_workload(stage).metadata.name, **({UNCONSTRAINED: "true"} if added else {})}
+    marks = {f"{K}workload": newest_workload(harness).metadata.name, **({UNCONSTRAINED: "true"} if added else {})}
     assert found["metadata"]["annotations"] == {**notes, **marks}
 
 
@@ -106,11 +106,11 @@ TEMPLATES: list[JsonObject] = [
 
 @pytest.mark.parametrize("template", TEMPLATES)
 async def test_a_stop_restores_the_template_of_a_job(template: JsonObject) -> None:
-    stage = pass_harness()
-    await started(stage, make_stored_job(template=deepcopy(template)))
-    preempt(stage, newest_workload(stage))
-    await run_until_settled(stage)
-    restored = stage.objects["Job", OBJECT]["spec"]["template"]
+    harness = pass_harness()
+    await started(harness, make_stored_job(template=deepcopy(template)))
+    preempt(harness, newest_workload(harness))
+    await run_until_settled(harness)
+    restored = harness.objects["Job", OBJECT]["spec"]["template"]
     assert restored == {"metadata": {}, **template} or restored == template
 
 
@@ -131,14 +131,14 @@ async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> No
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
     spec = {"suspend": True, "size": 3, "leader": template, "workers": deepcopy(template)}
     head = {"name": "etl", "namespace": "ns", "uid": "uid-1", "labels": {f"{K}queue-name": "q"}}
-    stage = pass_harness(DECLARED)
-    stage.put({"apiVersion": "example.com/v1", "kind": "Gang", "metadata": head, "spec": deepcopy(spec)})
-    await run_until_settled(stage, DECLARED)
-    requests = [each.topology_request for each in newest_workload(stage).spec.pod_sets]
+    harness = pass_harness(DECLARED)
+    harness.put({"apiVersion": "example.com/v1", "kind": "Gang", "metadata": head, "spec": deepcopy(spec)})
+    await run_until_settled(harness, DECLARED)
+    requests = [each.topology_request for each in newest_workload(harness).spec.pod_sets]
     assert [each.pod_index_label if each else None for each in requests] == ["example.com/index"] * 2
-    place(stage)
-    await run_until_settled(stage, DECLARED)
-    running = stage.objects["Gang", OBJECT]["spec"]
+    place(harness)
+    await run_until_settled(harness, DECLARED)
+    running = harness.objects["Gang", OBJECT]["spec"]
     for name in ("leader", "workers"):
         assert running[name]["spec"]["schedulingGates"] == [GATE]
         assert running[name]["metadata"]["labels"] == {
@@ -147,9 +147,9 @@ async def test_the_templates_of_a_declared_kind_are_started_and_restored() -> No
             f"{K}local-queue-name": "q",
             f"{K}cluster-queue-name": "cq",
         }
-    preempt(stage, newest_workload(stage))
-    await run_until_settled(stage, DECLARED)
-    assert stage.objects["Gang", OBJECT]["spec"] == spec
+    preempt(harness, newest_workload(harness))
+    await run_until_settled(harness, DECLARED)
+    assert harness.objects["Gang", OBJECT]["spec"] == spec
 
 
 # On a whole server

@@ -37,11 +37,11 @@ RACK = {"kueue.x-k8s.io/podset-required-topology": "rack"}
 
 
 def train_stage(*runtimes: JsonObject) -> PassHarness:
-    stage = pass_harness(TRAIN)
-    stage.registry = type(stage.registry)(stage.registry.frameworks, frozenset({TRAIN.name}), frozenset())
+    harness = pass_harness(TRAIN)
+    harness.registry = type(harness.registry)(harness.registry.frameworks, frozenset({TRAIN.name}), frozenset())
     for each in runtimes or (make_runtime(),):
-        stage.put(each)
-    return stage
+        harness.put(each)
+    return harness
 
 
 def queued(**spec: Any) -> JsonObject:
@@ -155,8 +155,8 @@ def test_patches_of_others_change_the_templates() -> None:
     changes = {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": template}}}]}
     patch = {"manager": "example.com/mine", "trainingRuntimeSpec": {"template": {"spec": changes}}}
     own = make_replicated_job(nodeSelector={"disk": "ssd"}, tolerations=[{"key": "own"}])
-    stage = train_stage(make_runtime(own))
-    (found,) = TRAIN.pod_sets(queued(runtimePatches=[patch]), stage)
+    harness = train_stage(make_runtime(own))
+    (found,) = TRAIN.pod_sets(queued(runtimePatches=[patch]), harness)
     spec = found.template["spec"]
     assert spec["nodeSelector"] == {"disk": "ssd", "zone": "z"}
     assert spec["tolerations"] == [SPOT], "a list without a merge key is replaced"
@@ -171,25 +171,25 @@ def test_patches_of_others_change_the_templates() -> None:
 # Starting and stopping
 
 
-async def started(stage: PassHarness) -> JsonObject:
+async def started(harness: PassHarness) -> JsonObject:
     """A running TrainJob, and how it was before."""
-    stage.put(queued(trainer={"numNodes": 2}))
-    await run_until_settled(stage, TRAIN, KEY)
-    before = deepcopy(the_job(stage))
-    admit(stage, newest_workload(stage))
-    await run_until_settled(stage, TRAIN, KEY)
-    assert the_job(stage)["spec"]["suspend"] is False
+    harness.put(queued(trainer={"numNodes": 2}))
+    await run_until_settled(harness, TRAIN, KEY)
+    before = deepcopy(the_job(harness))
+    admit(harness, newest_workload(harness))
+    await run_until_settled(harness, TRAIN, KEY)
+    assert the_job(harness)["spec"]["suspend"] is False
     return before
 
 
-def the_job(stage: PassHarness) -> JsonObject:
-    found = deepcopy(stage.objects["TrainJob", OBJECT])
+def the_job(harness: PassHarness) -> JsonObject:
+    found = deepcopy(harness.objects["TrainJob", OBJECT])
     found["metadata"].pop("resourceVersion")
     return found
 
 
-def report(stage: PassHarness, **status: Any) -> None:
-    stage.patch("TrainJob", OBJECT, {"status": status})
+def report(harness: PassHarness, **status: Any) -> None:
+    harness.patch("TrainJob", OBJECT, {"status": status})
 
 
 def reasons(seen: PassResult) -> list[str]:
@@ -197,67 +197,67 @@ def reasons(seen: PassResult) -> list[str]:
 
 
 async def test_a_stop_waits_for_pods_before_it_empties_the_patch() -> None:
-    stage = train_stage()
-    before = await started(stage)
-    report(stage, jobsStatus=make_jobs_status(node={"active": 1}))
-    preempt(stage, newest_workload(stage))
-    seen = await stage.reconcile(TRAIN, KEY)
+    harness = train_stage()
+    before = await started(harness)
+    report(harness, jobsStatus=make_jobs_status(node={"active": 1}))
+    preempt(harness, newest_workload(harness))
+    seen = await harness.reconcile(TRAIN, KEY)
     assert [patch for _, kind, _, patch in seen.writes if kind == "TrainJob"] == [{"spec": {"suspend": True}}]
     assert reasons(seen) == []
-    assert is_reserved(newest_workload(stage))
-    assert (await stage.reconcile(TRAIN, KEY)).writes == []
-    report(stage, jobsStatus=make_jobs_status(node={"active": 0}))
-    seen = await stage.reconcile(TRAIN, KEY)
+    assert is_reserved(newest_workload(harness))
+    assert (await harness.reconcile(TRAIN, KEY)).writes == []
+    report(harness, jobsStatus=make_jobs_status(node={"active": 0}))
+    seen = await harness.reconcile(TRAIN, KEY)
     assert reasons(seen) == ["Stopped"]
-    assert not is_reserved(newest_workload(stage))
-    assert {**the_job(stage), "status": {}} == {**before, "status": {}}
+    assert not is_reserved(newest_workload(harness))
+    assert {**the_job(harness), "status": {}} == {**before, "status": {}}
 
 
 @pytest.mark.parametrize("crash_after", range(4))
 async def test_a_crash_during_a_stop_is_made_up_for(crash_after: int) -> None:
-    stage = train_stage()
-    before = await started(stage)
-    preempt(stage, newest_workload(stage))
-    await stage.reconcile(TRAIN, KEY, most=crash_after)
-    await run_until_settled(stage, TRAIN, KEY)
-    assert not is_reserved(newest_workload(stage))
-    assert the_job(stage) == before
+    harness = train_stage()
+    before = await started(harness)
+    preempt(harness, newest_workload(harness))
+    await harness.reconcile(TRAIN, KEY, most=crash_after)
+    await run_until_settled(harness, TRAIN, KEY)
+    assert not is_reserved(newest_workload(harness))
+    assert the_job(harness) == before
 
 
 async def test_a_job_starts_again_after_a_stop() -> None:
-    stage = train_stage()
-    await started(stage)
-    first = the_job(stage)
-    preempt(stage, newest_workload(stage))
-    await run_until_settled(stage, TRAIN, KEY)
-    admit(stage, newest_workload(stage))
-    await run_until_settled(stage, TRAIN, KEY)
-    assert the_job(stage) == first
+    harness = train_stage()
+    await started(harness)
+    first = the_job(harness)
+    preempt(harness, newest_workload(harness))
+    await run_until_settled(harness, TRAIN, KEY)
+    admit(harness, newest_workload(harness))
+    await run_until_settled(harness, TRAIN, KEY)
+    assert the_job(harness) == first
 
 
 @pytest.mark.parametrize("condition", ["Complete", "Failed"])
 async def test_a_job_that_ended_frees_its_quota(condition: str) -> None:
-    stage = train_stage()
-    await started(stage)
-    report(stage, jobsStatus=make_jobs_status(node={"active": 1}), **make_condition_status(condition))
-    await run_until_settled(stage, TRAIN, KEY)
-    assert is_finished(newest_workload(stage))
+    harness = train_stage()
+    await started(harness)
+    report(harness, jobsStatus=make_jobs_status(node={"active": 1}), **make_condition_status(condition))
+    await run_until_settled(harness, TRAIN, KEY)
+    assert is_finished(newest_workload(harness))
 
 
 def test_tolerations_of_the_runtime_are_kept_beside_those_of_a_flavor() -> None:
     own = {"key": "own", "operator": "Exists"}
-    stage = train_stage(make_runtime(make_replicated_job(tolerations=[own])))
+    harness = train_stage(make_runtime(make_replicated_job(tolerations=[own])))
     obj = queued()
-    patch, _ = TRAIN.run(obj, [PodSetInfo("node", 1, tolerations=(SPOT,))], "", stage)
+    patch, _ = TRAIN.run(obj, [PodSetInfo("node", 1, tolerations=(SPOT,))], "", harness)
     assert isinstance(patch, PatchObject)
-    (found,) = TRAIN.pod_sets(patch.after, stage)
+    (found,) = TRAIN.pod_sets(patch.after, harness)
     assert found.template["spec"]["tolerations"] == [own, SPOT]
 
 
 def test_infos_that_contradict_the_runtime_are_refused() -> None:
-    stage = train_stage(make_runtime(make_replicated_job(nodeSelector={"tier": "b"})))
+    harness = train_stage(make_runtime(make_replicated_job(nodeSelector={"tier": "b"})))
     with pytest.raises(PermanentError, match="conflict for nodeSelector"):
-        TRAIN.run(queued(), [PodSetInfo("node", 1, node_selector={"tier": "a"})], "", stage)
+        TRAIN.run(queued(), [PodSetInfo("node", 1, node_selector={"tier": "a"})], "", harness)
 
 
 INFOS = st.builds(
@@ -293,21 +293,21 @@ def test_a_start_and_a_stop_leave_the_object_of_the_user(info: PodSetInfo, manag
 
 
 async def test_a_changed_runtime_stops_no_job_that_has_quota() -> None:
-    stage = train_stage()
-    await started(stage)
+    harness = train_stage()
+    await started(harness)
     other = make_replicated_job()
     other["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "9"}}
-    stage.put(make_runtime(other, make_replicated_job("more", "")))
-    assert await stage.reconcile(TRAIN, KEY) == PassResult()
+    harness.put(make_runtime(other, make_replicated_job("more", "")))
+    assert await harness.reconcile(TRAIN, KEY) == PassResult()
 
 
 async def test_a_pending_job_follows_its_runtime() -> None:
-    stage = train_stage()
-    stage.put(queued())
-    await run_until_settled(stage, TRAIN, KEY)
-    stage.put(make_runtime(policy={"numNodes": 7}))
-    await run_until_settled(stage, TRAIN, KEY)
-    assert [each.count for each in newest_workload(stage).spec.pod_sets] == [7]
+    harness = train_stage()
+    harness.put(queued())
+    await run_until_settled(harness, TRAIN, KEY)
+    harness.put(make_runtime(policy={"numNodes": 7}))
+    await run_until_settled(harness, TRAIN, KEY)
+    assert [each.count for each in newest_workload(harness).spec.pod_sets] == [7]
 
 
 def make_job_set(jobs: list[JsonObject], parallelism: int, owner: str = "uid-llm") -> JsonObject:
@@ -327,42 +327,42 @@ def make_job_set(jobs: list[JsonObject], parallelism: int, owner: str = "uid-llm
 
 
 async def test_a_pending_job_has_the_sizes_of_its_job_set() -> None:
-    stage = train_stage()
-    stage.put(queued())
-    await run_until_settled(stage, TRAIN, KEY)
+    harness = train_stage()
+    harness.put(queued())
+    await run_until_settled(harness, TRAIN, KEY)
     job_set = make_job_set([make_replicated_job()], 1)
-    stage.put(job_set)
-    assert await stage.reconcile(TRAIN, KEY) == PassResult(), "what the operator adds for torch is of no account"
-    assert list(train_jobs_of(job_set, stage)) == [KEY]
-    stage.put(make_runtime(make_replicated_job("other"), policy={"numNodes": 7}))
-    assert await stage.reconcile(TRAIN, KEY) == PassResult(), "a changed runtime is not for this job"
+    harness.put(job_set)
+    assert await harness.reconcile(TRAIN, KEY) == PassResult(), "what the operator adds for torch is of no account"
+    assert list(train_jobs_of(job_set, harness)) == [KEY]
+    harness.put(make_runtime(make_replicated_job("other"), policy={"numNodes": 7}))
+    assert await harness.reconcile(TRAIN, KEY) == PassResult(), "a changed runtime is not for this job"
     created = make_job_set([make_replicated_job()], 3)
     (container,) = created["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": "8"}}
-    stage.put(created)
-    await run_until_settled(stage, TRAIN, KEY)
-    (pod_set,) = newest_workload(stage).spec.pod_sets
+    harness.put(created)
+    await run_until_settled(harness, TRAIN, KEY)
+    (pod_set,) = newest_workload(harness).spec.pod_sets
     assert (pod_set.name, pod_set.count) == ("node", 3)
     assert b'"cpu":"8"' in bytes(pod_set.template)
 
 
 def test_a_job_set_of_another_job_is_of_no_account() -> None:
-    stage = train_stage()
-    stage.put(make_job_set([make_replicated_job()], 9, owner="uid-of-its-predecessor"))
-    assert [each.count for each in TRAIN.pod_sets(queued(), stage)] == [1]
+    harness = train_stage()
+    harness.put(make_job_set([make_replicated_job()], 9, owner="uid-of-its-predecessor"))
+    assert [each.count for each in TRAIN.pod_sets(queued(), harness)] == [1]
 
 
 async def test_a_job_without_runtime_gets_an_event_and_is_queued_as_soon_as_there_is_one() -> None:
-    stage = pass_harness(TRAIN)
-    stage.registry = type(stage.registry)(stage.registry.frameworks, frozenset({TRAIN.name}), frozenset())
-    stage.put(queued())
-    seen = await stage.reconcile(TRAIN, KEY)
+    harness = pass_harness(TRAIN)
+    harness.registry = type(harness.registry)(harness.registry.frameworks, frozenset({TRAIN.name}), frozenset())
+    harness.put(queued())
+    seen = await harness.reconcile(TRAIN, KEY)
     assert seen.events == [("Warning", "ErrWorkloadCompose", "runtime 'torch' not found", "ns/llm")]
     (watch,) = (each for each in TRAIN.watches if each.resource == CLUSTER_RUNTIMES)
-    assert list(watch.jobs(make_runtime(), stage)) == [KEY]
-    stage.put(make_runtime())
-    await run_until_settled(stage, TRAIN, KEY)
-    assert newest_workload(stage).metadata.name.startswith("trainjob-llm-")
+    assert list(watch.jobs(make_runtime(), harness)) == [KEY]
+    harness.put(make_runtime())
+    await run_until_settled(harness, TRAIN, KEY)
+    assert newest_workload(harness).metadata.name.startswith("trainjob-llm-")
 
 
 def test_kueue_refuses_a_job_without_runtime_and_we_report_the_same() -> None:
@@ -404,9 +404,9 @@ def test_a_runtime_without_replicated_jobs_is_reported() -> None:
 
 
 def test_a_manifest_of_a_running_job_starts_anew() -> None:
-    stage = train_stage()
-    patch, _ = TRAIN.run(queued(), [PodSetInfo("node", 1, labels={"a": "b"})], "", stage)
+    harness = train_stage()
+    patch, _ = TRAIN.run(queued(), [PodSetInfo("node", 1, labels={"a": "b"})], "", harness)
     assert isinstance(patch, PatchObject)
     TRAIN.suspend(patch.after)
-    TRAIN.default(patch.after, stage)
+    TRAIN.default(patch.after, harness)
     assert patch.after == queued()

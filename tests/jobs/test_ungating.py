@@ -25,10 +25,10 @@ def a_pod(name: str, *, gated: bool = True, phase: str = "Pending", pod_set: str
 
 
 async def a_slice(pods: int = 3) -> Workload:
-    stage = pass_harness()
-    stage.put(make_stored_job(annotations=ELASTIC, parallelism=pods))
-    await run_until_settled(stage)
-    return admit(stage, newest_workload(stage))
+    harness = pass_harness()
+    harness.put(make_stored_job(annotations=ELASTIC, parallelism=pods))
+    await run_until_settled(harness)
+    return admit(harness, newest_workload(harness))
 
 
 def ungate(workload: Workload, pods: Sequence[JsonObject]) -> list[PatchObject]:

@@ -59,46 +59,46 @@ class ClientFixture:
 
 
 @pytest.fixture
-def desk() -> ClientFixture:
+def fixture() -> ClientFixture:
     return ClientFixture()
 
 
-async def test_the_same_object_as_struct_and_as_json(desk: ClientFixture) -> None:
-    assert (await desk.maps.get(KEY)).data == {"x": "1"}
-    assert (await desk.client.of(ConfigMap.resource).get(KEY))["data"] == {"x": "1"}
+async def test_the_same_object_as_struct_and_as_json(fixture: ClientFixture) -> None:
+    assert (await fixture.maps.get(KEY)).data == {"x": "1"}
+    assert (await fixture.client.of(ConfigMap.resource).get(KEY))["data"] == {"x": "1"}
 
 
-async def test_what_is_not_there_is_not_found(desk: ClientFixture) -> None:
+async def test_what_is_not_there_is_not_found(fixture: ClientFixture) -> None:
     with pytest.raises(StatusError) as caught:
-        await desk.maps.get(("ns", "missing"))
+        await fixture.maps.get(("ns", "missing"))
     assert caught.value.is_not_found
 
 
-async def test_a_list_is_read_page_by_page(desk: ClientFixture) -> None:
+async def test_a_list_is_read_page_by_page(fixture: ClientFixture) -> None:
     for number in range(7):
-        desk.api.put("configmaps", ("ns", f"m{number}"))
-    pages = [page async for page in desk.maps.pages(limit=3)]
+        fixture.api.put("configmaps", ("ns", f"m{number}"))
+    pages = [page async for page in fixture.maps.pages(limit=3)]
     assert [len(page.items) for page in pages] == [3, 3, 2]
-    assert len((await desk.maps.list(ListScope("ns"))).items) == 8
-    assert (await desk.maps.list(ListScope("elsewhere"))).items == ()
+    assert len((await fixture.maps.list(ListScope("ns"))).items) == 8
+    assert (await fixture.maps.list(ListScope("elsewhere"))).items == ()
 
 
-async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: ClientFixture) -> None:
+async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(fixture: ClientFixture) -> None:
     for number in range(600):
-        desk.api.put("configmaps", ("ns", f"m{number}"))
-    desk.network.fail_next(RequestFault.NONE, Rejection(410))
-    assert len((await desk.maps.list()).items) == 601
-    assert [dict(request.query).get("limit") for request in desk.network.sent] == ["500", "500", None]
+        fixture.api.put("configmaps", ("ns", f"m{number}"))
+    fixture.network.fail_next(RequestFault.NONE, Rejection(410))
+    assert len((await fixture.maps.list()).items) == 601
+    assert [dict(request.query).get("limit") for request in fixture.network.sent] == ["500", "500", None]
 
 
-async def test_selectors_and_options_are_in_the_query(desk: ClientFixture) -> None:
-    await desk.maps.list(ListScope("ns", labels="a in (b,c)", fields="metadata.name=a"))
-    assert desk.last.target == (
+async def test_selectors_and_options_are_in_the_query(fixture: ClientFixture) -> None:
+    await fixture.maps.list(ListScope("ns", labels="a in (b,c)", fields="metadata.name=a"))
+    assert fixture.last.target == (
         "/api/v1/namespaces/ns/configmaps?labelSelector=a+in+%28b%2Cc%29&fieldSelector=metadata.name%3Da&limit=500"
     )
     options = WriteOptions(field_manager="me", dry_run=True, field_validation="Strict")
-    await desk.maps.patch(KEY, MergePatch({"data": {"x": "2"}}), options)
-    assert desk.last.query == (("fieldManager", "me"), ("dryRun", "All"), ("fieldValidation", "Strict"))
+    await fixture.maps.patch(KEY, MergePatch({"data": {"x": "2"}}), options)
+    assert fixture.last.query == (("fieldManager", "me"), ("dryRun", "All"), ("fieldValidation", "Strict"))
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_each_patch_has_its_content_type(patch: Patch, media_type: str, query: A
     assert (patch.media_type, patch.query(), json.loads(patch.body())) == (media_type, query, body)
 
 
-async def test_create_update_and_delete(desk: ClientFixture) -> None:
-    made = await desk.maps.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="ns"), data={"y": "1"}))
+async def test_create_update_and_delete(fixture: ClientFixture) -> None:
+    made = await fixture.maps.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="ns"), data={"y": "1"}))
     assert made.metadata.uid
-    maps = desk.client.of(ConfigMap.resource)
+    maps = fixture.client.of(ConfigMap.resource)
     found = await maps.get(("ns", "b"))
     changed = await maps.update({**found, "data": {"y": "2"}})
     assert changed["data"] == {"y": "2"}
@@ -130,50 +130,50 @@ async def test_create_update_and_delete(desk: ClientFixture) -> None:
         await maps.update({**found, "data": {"y": "3"}})
     assert caught.value.is_conflict
     await maps.delete(("ns", "b"), DeletionOptions(propagation="Foreground", uid=made.metadata.uid, grace_seconds=0))
-    assert json.loads(desk.last.body) == {
+    assert json.loads(fixture.last.body) == {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": "Foreground",
         "gracePeriodSeconds": 0,
         "preconditions": {"uid": made.metadata.uid},
     }
-    assert ObjectKey("ns", "b") not in desk.api.state("configmaps")
+    assert ObjectKey("ns", "b") not in fixture.api.state("configmaps")
 
 
-async def test_a_view_is_never_written_back_whole(desk: ClientFixture) -> None:
+async def test_a_view_is_never_written_back_whole(fixture: ClientFixture) -> None:
     with pytest.raises(ApiError, match="patch it"):
-        await desk.maps.update(await desk.maps.get(KEY))
+        await fixture.maps.update(await fixture.maps.get(KEY))
 
 
-async def test_a_nameless_object_is_not_its_whole_collection(desk: ClientFixture) -> None:
+async def test_a_nameless_object_is_not_its_whole_collection(fixture: ClientFixture) -> None:
     with pytest.raises(ApiError, match="no name"):
-        await desk.maps.delete(("ns", ""))
-    assert desk.network.sent == []
+        await fixture.maps.delete(("ns", ""))
+    assert fixture.network.sent == []
 
 
-async def test_subresources_of_pods(desk: ClientFixture) -> None:
-    desk.api.put("pods", KEY, spec={"containers": []})
-    pods = desk.client.of(Pod)
+async def test_subresources_of_pods(fixture: ClientFixture) -> None:
+    fixture.api.put("pods", KEY, spec={"containers": []})
+    pods = fixture.client.of(Pod)
     await pods.evict(KEY, DeletionOptions(grace_seconds=5))
-    assert desk.last.path.endswith("/pods/a/eviction")
-    assert json.loads(desk.last.body)["deleteOptions"]["gracePeriodSeconds"] == 5
-    desk.api.responses["/api/v1/namespaces/ns/pods/a/log"] = CannedResponse(200, b"line 1\nline 2\n")
+    assert fixture.last.path.endswith("/pods/a/eviction")
+    assert json.loads(fixture.last.body)["deleteOptions"]["gracePeriodSeconds"] == 5
+    fixture.api.responses["/api/v1/namespaces/ns/pods/a/log"] = CannedResponse(200, b"line 1\nline 2\n")
     assert await pods.log(KEY, LogOptions(container="main", tail_lines=0)) == b"line 1\nline 2\n"
-    assert desk.last.query == (("tailLines", "0"), ("container", "main"))
+    assert fixture.last.query == (("tailLines", "0"), ("container", "main"))
     assert [chunk async for chunk in pods.follow_log(KEY)] == [b"line 1\nline 2\n"]
 
 
-async def test_scale_is_read(desk: ClientFixture) -> None:
+async def test_scale_is_read(fixture: ClientFixture) -> None:
     path = "/api/v1/namespaces/ns/configmaps/a/scale"
-    desk.api.responses[path] = CannedResponse(200, b'{"spec":{"replicas":3},"status":{"replicas":2}}')
-    assert (await desk.maps.scale(KEY)).spec.replicas == 3
+    fixture.api.responses[path] = CannedResponse(200, b'{"spec":{"replicas":3},"status":{"replicas":2}}')
+    assert (await fixture.maps.scale(KEY)).spec.replicas == 3
 
 
-async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(desk: ClientFixture) -> None:
-    async with desk.maps.watch("0") as watch:
+async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(fixture: ClientFixture) -> None:
+    async with fixture.maps.watch("0") as watch:
         seen = aiter(watch)
         assert (await anext(seen)).version == "1"
-        desk.network.end_streams(StreamFault.CLEAN_MID_FRAME)
+        fixture.network.end_streams(StreamFault.CLEAN_MID_FRAME)
         with pytest.raises(LostResponseError, match="in the middle of an event"):
             await anext(seen)
 
@@ -183,20 +183,20 @@ async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(
 Call = Callable[[ClientFixture], Awaitable[Any]]
 
 
-def get(desk: ClientFixture) -> Awaitable[Any]:
-    return desk.maps.get(KEY)
+def get(fixture: ClientFixture) -> Awaitable[Any]:
+    return fixture.maps.get(KEY)
 
 
-def post(desk: ClientFixture) -> Awaitable[Any]:
-    return desk.maps.create(CONFIG_MAP, "other")
+def post(fixture: ClientFixture) -> Awaitable[Any]:
+    return fixture.maps.create(CONFIG_MAP, "other")
 
 
-def merge_patch(desk: ClientFixture) -> Awaitable[Any]:
-    return desk.maps.patch(KEY, MergePatch({"data": {"x": "2"}}))
+def merge_patch(fixture: ClientFixture) -> Awaitable[Any]:
+    return fixture.maps.patch(KEY, MergePatch({"data": {"x": "2"}}))
 
 
-def json_patch(desk: ClientFixture) -> Awaitable[Any]:
-    return desk.maps.patch(KEY, JsonPatch(()))
+def json_patch(fixture: ClientFixture) -> Awaitable[Any]:
+    return fixture.maps.patch(KEY, JsonPatch(()))
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def json_patch(desk: ClientFixture) -> Awaitable[Any]:
         (merge_patch, RequestFault.LOST_RESPONSE),
     ],
 )
-async def test_what_can_be_sent_again_is(desk: ClientFixture, call: Call, fault: RequestFault | Rejection) -> None:
-    desk.network.fail_next(fault)
-    result = await desk.outcome(call(desk))
+async def test_what_can_be_sent_again_is(fixture: ClientFixture, call: Call, fault: RequestFault | Rejection) -> None:
+    fixture.network.fail_next(fault)
+    result = await fixture.outcome(call(fixture))
     assert not isinstance(result, BaseException), result
 
 
@@ -232,37 +232,37 @@ async def test_what_can_be_sent_again_is(desk: ClientFixture, call: Call, fault:
     ],
 )
 async def test_what_could_happen_twice_or_forever_is_not(
-    desk: ClientFixture, call: Call, fault: RequestFault | Rejection, error: type[KubeError]
+    fixture: ClientFixture, call: Call, fault: RequestFault | Rejection, error: type[KubeError]
 ) -> None:
-    desk.network.fail_next(fault)
-    assert isinstance(await desk.outcome(call(desk)), error)
-    assert len(desk.network.sent) == 1
+    fixture.network.fail_next(fault)
+    assert isinstance(await fixture.outcome(call(fixture)), error)
+    assert len(fixture.network.sent) == 1
 
 
-async def test_retries_end(desk: ClientFixture) -> None:
-    desk.network.disconnect()
-    assert isinstance(await desk.outcome(get(desk)), UnreachableError)
-    desk.network.reconnect()
-    desk.network.fail_next(*[Rejection(503)] * 5)
-    error = await desk.outcome(get(desk))
+async def test_retries_end(fixture: ClientFixture) -> None:
+    fixture.network.disconnect()
+    assert isinstance(await fixture.outcome(get(fixture)), UnreachableError)
+    fixture.network.reconnect()
+    fixture.network.fail_next(*[Rejection(503)] * 5)
+    error = await fixture.outcome(get(fixture))
     assert isinstance(error, StatusError)
     assert error.code == 503
-    assert len(desk.network.sent) == 5
+    assert len(fixture.network.sent) == 5
 
 
-async def test_the_server_reports_how_long_to_wait(desk: ClientFixture) -> None:
-    desk.network.fail_next(Rejection(429, retry_after=7))
-    task = asyncio.ensure_future(get(desk))
-    await desk.clock.advance(6.9)
+async def test_the_server_reports_how_long_to_wait(fixture: ClientFixture) -> None:
+    fixture.network.fail_next(Rejection(429, retry_after=7))
+    task = asyncio.ensure_future(get(fixture))
+    await fixture.clock.advance(6.9)
     assert not task.done()
-    await desk.clock.advance(0.2)
+    await fixture.clock.advance(0.2)
     assert task.done()
     await task
 
 
-async def test_a_refusal_that_is_no_status_is_reported_in_one_line(desk: ClientFixture) -> None:
-    desk.network.fail_next(Rejection(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
-    error = await desk.outcome(get(desk))
+async def test_a_refusal_that_is_no_status_is_reported_in_one_line(fixture: ClientFixture) -> None:
+    fixture.network.fail_next(Rejection(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
+    error = await fixture.outcome(get(fixture))
     assert isinstance(error, StatusError)
     assert str(error).startswith("the server returned 403: <html> <b>policy</b> </html>")
     assert len(str(error)) < 300
@@ -271,63 +271,63 @@ async def test_a_refusal_that_is_no_status_is_reported_in_one_line(desk: ClientF
 # Manners
 
 
-async def test_a_rate_limit_holds_requests_back_and_none_does_not(desk: ClientFixture) -> None:
-    limited = replace(desk.client, limiter=TokenBucket(desk.clock, rate=1, burst=2)).of(ConfigMap)
+async def test_a_rate_limit_holds_requests_back_and_none_does_not(fixture: ClientFixture) -> None:
+    limited = replace(fixture.client, limiter=TokenBucket(fixture.clock, rate=1, burst=2)).of(ConfigMap)
     tasks = [asyncio.ensure_future(limited.get(KEY)) for _ in range(4)]
     await settle()
     assert [task.done() for task in tasks] == [True, True, False, False]
-    await desk.clock.advance(1)
+    await fixture.clock.advance(1)
     assert [task.done() for task in tasks] == [True, True, True, False]
-    await desk.clock.advance(1)
-    await asyncio.gather(*tasks, *(desk.maps.get(KEY) for _ in range(50)))
+    await fixture.clock.advance(1)
+    await asyncio.gather(*tasks, *(fixture.maps.get(KEY) for _ in range(50)))
 
 
-async def test_each_warning_is_passed_on_once(desk: ClientFixture) -> None:
-    desk.api.warning = 'v1beta1 is deprecated", 299 - "and \\"odd\\"'
-    client = replace(desk.client, on_warning=desk.warnings.append)
+async def test_each_warning_is_passed_on_once(fixture: ClientFixture) -> None:
+    fixture.api.warning = 'v1beta1 is deprecated", 299 - "and \\"odd\\"'
+    client = replace(fixture.client, on_warning=fixture.warnings.append)
     await client.of(ConfigMap).get(KEY)
-    assert desk.warnings == ["v1beta1 is deprecated", 'and "odd"']
+    assert fixture.warnings == ["v1beta1 is deprecated", 'and "odd"']
 
 
-async def test_requests_have_a_user_agent(desk: ClientFixture) -> None:
-    await desk.maps.get(KEY)
-    assert desk.last.headers["User-Agent"] == USER_AGENT
-    assert "Authorization" not in repr(desk.last)
+async def test_requests_have_a_user_agent(fixture: ClientFixture) -> None:
+    await fixture.maps.get(KEY)
+    assert fixture.last.headers["User-Agent"] == USER_AGENT
+    assert "Authorization" not in repr(fixture.last)
 
 
 # Discovery
 
 
-async def test_known_kinds_need_no_discovery_and_others_are_discovered_once(desk: ClientFixture) -> None:
-    mapping = RestMapper(desk.client)
+async def test_known_kinds_need_no_discovery_and_others_are_discovered_once(fixture: ClientFixture) -> None:
+    mapping = RestMapper(fixture.client)
     assert (await mapping.resource("batch/v1", "Job")).plural == "jobs"
     assert (await mapping.resource("kueue.x-k8s.io/v1beta2", "Workload")).plural == "workloads"
-    assert desk.network.sent == []
+    assert fixture.network.sent == []
     entries = [
         {"name": "rayjobs", "kind": "RayJob", "namespaced": True},
         {"name": "rayjobs/status", "kind": "RayJob", "namespaced": True},
     ]
-    desk.api.responses["/apis/ray.io/v1"] = CannedResponse(200, json.dumps({"resources": entries}).encode())
+    fixture.api.responses["/apis/ray.io/v1"] = CannedResponse(200, json.dumps({"resources": entries}).encode())
     expected = Resource("ray.io", "v1", "RayJob", "rayjobs", namespaced=True)
     assert [await mapping.resource("ray.io/v1", "RayJob") for _ in range(3)] == [expected] * 3
-    assert len(desk.network.sent) == 1
+    assert len(fixture.network.sent) == 1
 
 
-async def test_an_unknown_kind_is_discovered_again_after_a_while(desk: ClientFixture) -> None:
-    mapping = RestMapper(desk.client)
-    desk.api.responses["/apis/ray.io/v1"] = CannedResponse(404, b"404 page not found")
+async def test_an_unknown_kind_is_discovered_again_after_a_while(fixture: ClientFixture) -> None:
+    mapping = RestMapper(fixture.client)
+    fixture.api.responses["/apis/ray.io/v1"] = CannedResponse(404, b"404 page not found")
     for _ in range(3):
         with pytest.raises(NoKindMatchError, match="no matches for kind RayJob"):
             await mapping.resource("ray.io/v1", "RayJob")
-    assert len(desk.network.sent) == 1
-    await desk.clock.advance(ASK_AGAIN_AFTER)
+    assert len(fixture.network.sent) == 1
+    await fixture.clock.advance(ASK_AGAIN_AFTER)
     entry = {"name": "rayjobs", "kind": "RayJob", "namespaced": True}
-    desk.api.responses["/apis/ray.io/v1"] = CannedResponse(200, json.dumps({"resources": [entry]}).encode())
+    fixture.api.responses["/apis/ray.io/v1"] = CannedResponse(200, json.dumps({"resources": [entry]}).encode())
     assert (await mapping.resource("ray.io/v1", "RayJob")).plural == "rayjobs"
 
 
 @pytest.mark.parametrize("api_version", ["../../secrets/v1", "a/b/c", "", "v1?watch=1", "UPPER/v1"])
-async def test_an_invalid_version_is_not_requested(desk: ClientFixture, api_version: str) -> None:
+async def test_an_invalid_version_is_not_requested(fixture: ClientFixture, api_version: str) -> None:
     with pytest.raises(NoKindMatchError):
-        await RestMapper(desk.client).resource(api_version, "Odd")
-    assert desk.network.sent == []
+        await RestMapper(fixture.client).resource(api_version, "Odd")
+    assert fixture.network.sent == []

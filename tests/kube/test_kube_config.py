@@ -66,7 +66,7 @@ class ConfigFixture:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> ConfigFixture:
+def fixture(tmp_path: Path) -> ConfigFixture:
     return ConfigFixture(tmp_path)
 
 
@@ -77,37 +77,42 @@ async def headers(access: ClientConfig) -> dict[str, str]:
 # Which file, which context
 
 
-def test_the_named_file_then_the_environment_then_the_pod_then_home(desk: ConfigFixture, tmp_path: Path) -> None:
-    desk.write(config(cluster={"server": "https://home"}), ".kube/config")
-    assert desk.access().server == "https://home"
-    listed = desk.write(config(cluster={"server": "https://listed"}), "listed")
-    desk.environment["KUBECONFIG"] = str(listed)
-    assert desk.access().server == "https://listed"
-    assert desk.access(config(cluster={"server": "https://named"})).server == "https://named"
+def test_the_named_file_then_the_environment_then_the_pod_then_home(fixture: ConfigFixture, tmp_path: Path) -> None:
+    fixture.write(config(cluster={"server": "https://home"}), ".kube/config")
+    assert fixture.access().server == "https://home"
+    listed = fixture.write(config(cluster={"server": "https://listed"}), "listed")
+    fixture.environment["KUBECONFIG"] = str(listed)
+    assert fixture.access().server == "https://listed"
+    assert fixture.access(config(cluster={"server": "https://named"})).server == "https://named"
 
 
-def test_a_user_without_a_home_may_still_name_a_file(desk: ConfigFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_may_still_name_a_file(fixture: ConfigFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", missing)
-    assert load_client_config(ConfigOverrides(desk.write(config()))).server == "https://k8s.example:6443"
+    assert load_client_config(ConfigOverrides(fixture.write(config()))).server == "https://k8s.example:6443"
 
 
-def test_of_several_files_the_first_that_names_a_thing_has_it(desk: ConfigFixture) -> None:
+def test_of_several_files_the_first_that_names_a_thing_has_it(fixture: ConfigFixture) -> None:
     first = {"contexts": [{"name": "other", "context": {"cluster": "k", "user": "u", "namespace": "team"}}]}
     second = config(cluster={"server": "https://second"}, user={"token": TOKEN})
     third = config(cluster={"server": "https://third"})
-    paths = [desk.write(first, "1"), desk.folder / "missing", desk.write(second, "2"), desk.write(third, "3")]
-    desk.environment["KUBECONFIG"] = ":".join(map(str, paths))
-    access = desk.access()
+    paths = [
+        fixture.write(first, "1"),
+        fixture.folder / "missing",
+        fixture.write(second, "2"),
+        fixture.write(third, "3"),
+    ]
+    fixture.environment["KUBECONFIG"] = ":".join(map(str, paths))
+    access = fixture.access()
     assert (access.server, access.namespace) == ("https://second", "default")
-    assert desk.access(context="other").namespace == "team"
+    assert fixture.access(context="other").namespace == "team"
 
 
-def test_nothing_to_read_is_reported_with_the_remedy(desk: ConfigFixture) -> None:
+def test_nothing_to_read_is_reported_with_the_remedy(fixture: ConfigFixture) -> None:
     with pytest.raises(ConfigError, match="set KUBECONFIG or use --kubeconfig"):
-        desk.access()
+        fixture.access()
 
 
 @pytest.mark.parametrize(
@@ -136,13 +141,15 @@ def test_nothing_to_read_is_reported_with_the_remedy(desk: ConfigFixture) -> Non
         ),
     ],
 )
-def test_what_is_wrong_is_reported_in_one_line(desk: ConfigFixture, content: Any, context: str, reported: str) -> None:
-    assert reported in desk.problem(content, context)
+def test_what_is_wrong_is_reported_in_one_line(
+    fixture: ConfigFixture, content: Any, context: str, reported: str
+) -> None:
+    assert reported in fixture.problem(content, context)
 
 
-def test_everything_of_a_cluster_is_understood(desk: ConfigFixture) -> None:
+def test_everything_of_a_cluster_is_understood(fixture: ConfigFixture) -> None:
     pem = b"-----BEGIN CERTIFICATE-----"
-    access = desk.access(
+    access = fixture.access(
         config(
             cluster={
                 "certificate-authority-data": base64.b64encode(pem).decode(),
@@ -162,34 +169,34 @@ def test_everything_of_a_cluster_is_understood(desk: ConfigFixture) -> None:
 # The user
 
 
-async def test_tokens_passwords_and_files(desk: ConfigFixture) -> None:
-    assert await headers(desk.access(config(user={"token": TOKEN}))) == {"Authorization": f"Bearer {TOKEN}"}
+async def test_tokens_passwords_and_files(fixture: ConfigFixture) -> None:
+    assert await headers(fixture.access(config(user={"token": TOKEN}))) == {"Authorization": f"Bearer {TOKEN}"}
     basic = base64.b64encode(b"me:pass").decode()
     user = {"username": "me", "password": "pass"}
-    assert await headers(desk.access(config(user=user))) == {"Authorization": f"Basic {basic}"}
-    (desk.folder / "token").write_text("from the file\n")
+    assert await headers(fixture.access(config(user=user))) == {"Authorization": f"Basic {basic}"}
+    (fixture.folder / "token").write_text("from the file\n")
     both = {"token": TOKEN, "tokenFile": "token"}
-    access = desk.access(config(user=both))
+    access = fixture.access(config(user=both))
     assert await headers(access) == {"Authorization": "Bearer from the file"}
-    (desk.folder / "token").write_text("rotated!\n")
+    (fixture.folder / "token").write_text("rotated!\n")
     assert await headers(access) == {"Authorization": "Bearer rotated!"}
-    (desk.folder / "token").unlink()
-    assert await headers(desk.access(config(user=both))) == {"Authorization": f"Bearer {TOKEN}"}
+    (fixture.folder / "token").unlink()
+    assert await headers(fixture.access(config(user=both))) == {"Authorization": f"Bearer {TOKEN}"}
 
 
-async def test_files_are_relative_to_their_kubeconfig_and_missing_ones_are_named(desk: ConfigFixture) -> None:
+async def test_files_are_relative_to_their_kubeconfig_and_missing_ones_are_named(fixture: ConfigFixture) -> None:
     user = {"client-certificate": "pki/tls.crt", "client-key": "pki/tls.key"}
-    access = desk.access(config(user=user))
-    with pytest.raises(ConfigError, match=f"cannot read client-certificate {desk.folder}/pki/tls.crt"):
+    access = fixture.access(config(user=user))
+    with pytest.raises(ConfigError, match=f"cannot read client-certificate {fixture.folder}/pki/tls.crt"):
         await access.credentials.login()
-    desk.write("certificate", "pki/tls.crt")
-    desk.write("key", "pki/tls.key")
+    fixture.write("certificate", "pki/tls.crt")
+    fixture.write("key", "pki/tls.key")
     pair = (await access.credentials.login()).key_pair
     assert pair is not None
     assert (pair.certificate, pair.key) == (b"certificate", b"key")
 
 
-async def test_nothing_that_is_secret_shows_when_printed(desk: ConfigFixture) -> None:
+async def test_nothing_that_is_secret_shows_when_printed(fixture: ConfigFixture) -> None:
     data = base64.b64encode(TOKEN.encode()).decode()
     users: list[dict[str, Any]] = [
         {"token": TOKEN, "password": TOKEN, "username": "u"},
@@ -203,7 +210,7 @@ async def test_nothing_that_is_secret_shows_when_printed(desk: ConfigFixture) ->
         },
     ]
     for user in users:
-        access = desk.access(config(cluster={"proxy-url": f"http://u:{TOKEN}@proxy"}, user=user))
+        access = fixture.access(config(cluster={"proxy-url": f"http://u:{TOKEN}@proxy"}, user=user))
         shown = repr(access) + str(access)
         if isinstance(access.credentials, StaticCredentials):
             shown += repr(await access.credentials.login())
@@ -251,14 +258,14 @@ sys.exit(int(os.environ.get("CODE", "0")))
 class ExecPluginFixture:
     """A credential program and the desk it is configured at."""
 
-    def __init__(self, desk: ConfigFixture, **exec_config: Any) -> None:
-        self.desk = desk
-        desk.write(PLUGIN, "plugin.py")
+    def __init__(self, fixture: ConfigFixture, **exec_config: Any) -> None:
+        self.desk = fixture
+        fixture.write(PLUGIN, "plugin.py")
         self.answer(token="token-RUN")  # noqa: S106
         self.settings = {
             "apiVersion": "client.authentication.k8s.io/v1",
             "command": sys.executable,
-            "args": [str(desk.folder / "plugin.py")],
+            "args": [str(fixture.folder / "plugin.py")],
             "interactiveMode": "Never",
             **exec_config,
         }
@@ -281,24 +288,24 @@ class ExecPluginFixture:
         return json.loads((self.desk.folder / "info").read_text())
 
 
-async def test_a_program_runs_once_until_its_credentials_expire(desk: ConfigFixture) -> None:
-    plugin = ExecPluginFixture(desk)
-    until = desk.clock.wall() + timedelta(hours=1)
+async def test_a_program_runs_once_until_its_credentials_expire(fixture: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(fixture)
+    until = fixture.clock.wall() + timedelta(hours=1)
     plugin.answer(token="token-RUN", expirationTimestamp=until.strftime("%Y-%m-%dT%H:%M:%SZ"))  # noqa: S106
     credentials = plugin.credentials()
     logins = [await credentials.login() for _ in range(3)]
     assert [login.headers for login in logins] == [(("Authorization", "Bearer token-1"),)] * 3
-    await desk.clock.advance(3601)
+    await fixture.clock.advance(3601)
     assert (await credentials.login()).headers == (("Authorization", "Bearer token-2"),)
     assert plugin.runs == 2
 
 
-async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(desk: ConfigFixture) -> None:
-    plugin = ExecPluginFixture(desk)
+async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(fixture: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(fixture)
     credentials = plugin.credentials()
     first = await credentials.login()
     assert not await credentials.refused(first)
-    await desk.clock.advance(60)
+    await fixture.clock.advance(60)
     assert await credentials.refused(first)
     second = await credentials.login()
     assert second != first
@@ -306,25 +313,25 @@ async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(d
     assert await credentials.login() == second
 
 
-async def test_a_login_that_the_server_refuses_is_replaced_once(desk: ConfigFixture) -> None:
-    plugin = ExecPluginFixture(desk)
+async def test_a_login_that_the_server_refuses_is_replaced_once(fixture: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(fixture)
     server = await LoopbackServer(FakeApiServer()).start()
     server.tokens = {"token-2"}
-    access = desk.access(config({"server": server.address}, {"exec": plugin.settings}))
+    access = fixture.access(config({"server": server.address}, {"exec": plugin.settings}))
     transport = HttpTransport(access, HttpSettings(environment={}))
     await access.credentials.login()
-    await desk.clock.advance(60)
+    await fixture.clock.advance(60)
     assert (await transport.send(Request("GET", "/api/v1/configmaps"), 10)).status == 200
     server.tokens = set()
-    await desk.clock.advance(60)
+    await fixture.clock.advance(60)
     assert (await transport.send(Request("GET", "/api/v1/configmaps"), 10)).status == 401
     assert plugin.runs == 3
     await transport.close()
     await server.stop()
 
 
-async def test_a_program_may_return_a_client_certificate(desk: ConfigFixture) -> None:
-    plugin = ExecPluginFixture(desk)
+async def test_a_program_may_return_a_client_certificate(fixture: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(fixture)
     plugin.answer(clientCertificateData="certificate", clientKeyData=TOKEN)
     login = await plugin.credentials().login()
     assert login.key_pair is not None
@@ -332,9 +339,9 @@ async def test_a_program_may_return_a_client_certificate(desk: ConfigFixture) ->
     assert TOKEN not in repr(login)
 
 
-async def test_a_user_program_gets_the_cluster_where_so_configured(desk: ConfigFixture) -> None:
-    await ExecPluginFixture(desk).credentials().login()
-    plugin = ExecPluginFixture(desk, provideClusterInfo=True, apiVersion="client.authentication.k8s.io/v1beta1")
+async def test_a_user_program_gets_the_cluster_where_so_configured(fixture: ConfigFixture) -> None:
+    await ExecPluginFixture(fixture).credentials().login()
+    plugin = ExecPluginFixture(fixture, provideClusterInfo=True, apiVersion="client.authentication.k8s.io/v1beta1")
     assert plugin.info["spec"] == {"interactive": False}
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     await plugin.credentials({"tls-server-name": "kubernetes", "extensions": [extension]}).login()
@@ -346,12 +353,12 @@ async def test_a_user_program_gets_the_cluster_where_so_configured(desk: ConfigF
     }
 
 
-async def test_a_program_that_does_not_end_is_ended(desk: ConfigFixture) -> None:
-    plugin = ExecPluginFixture(desk, args=["-c", "import time; time.sleep(600)"])
+async def test_a_program_that_does_not_end_is_ended(fixture: ConfigFixture) -> None:
+    plugin = ExecPluginFixture(fixture, args=["-c", "import time; time.sleep(600)"])
     asking = asyncio.create_task(plugin.credentials().login())
     async with asyncio.timeout(60):
-        await eventually_true(lambda: desk.clock.sleepers)
-        await desk.clock.advance(61)
+        await eventually_true(lambda: fixture.clock.sleepers)
+        await fixture.clock.advance(61)
         with pytest.raises(ConfigError, match="timed out after 60 s"):
             await asking
 
@@ -368,15 +375,15 @@ async def test_a_program_that_does_not_end_is_ended(desk: ConfigFixture) -> None
     ],
 )
 async def test_a_program_that_fails_is_named(
-    desk: ConfigFixture, settings: dict[str, Any], answer: dict[str, Any], reported: str
+    fixture: ConfigFixture, settings: dict[str, Any], answer: dict[str, Any], reported: str
 ) -> None:
-    plugin = ExecPluginFixture(desk, **settings)
+    plugin = ExecPluginFixture(fixture, **settings)
     if answer:
-        desk.write(json.dumps(answer), "answer")
+        fixture.write(json.dumps(answer), "answer")
     with pytest.raises(ConfigError) as caught:
         await plugin.credentials().login()
     assert reported in str(caught.value)
-    assert str(desk.folder / "config") in str(caught.value)
+    assert str(fixture.folder / "config") in str(caught.value)
     assert TOKEN not in str(caught.value)
 
 
@@ -388,8 +395,8 @@ def jwt(expires: float) -> str:
     return f"e30.{body}.x"
 
 
-async def test_an_openid_token_is_used_while_it_lasts_and_then_refreshed(desk: ConfigFixture) -> None:
-    now = desk.clock.wall().timestamp()
+async def test_an_openid_token_is_used_while_it_lasts_and_then_refreshed(fixture: ConfigFixture) -> None:
+    now = fixture.clock.wall().timestamp()
     renewed = jwt(now + 1e6)
 
     async def answer(request: web.BaseRequest) -> web.Response:
@@ -405,11 +412,11 @@ async def test_an_openid_token_is_used_while_it_lasts_and_then_refreshed(desk: C
     issuer = f"http://127.0.0.1:{runner.addresses[0][1]}"
     first = jwt(now + 1000)
     provider = {"idp-issuer-url": issuer, "client-id": "me", "id-token": first, "refresh-token": "again"}
-    access = desk.access(config(user={"auth-provider": {"name": "oidc", "config": provider}}))
+    access = fixture.access(config(user={"auth-provider": {"name": "oidc", "config": provider}}))
     assert await headers(access) == {"Authorization": f"Bearer {first}"}
-    await desk.clock.advance(2000)
+    await fixture.clock.advance(2000)
     assert await headers(access) == {"Authorization": f"Bearer {renewed}"}
     await runner.cleanup()
-    await desk.clock.advance(2e6)
+    await fixture.clock.advance(2e6)
     with pytest.raises(ConfigError, match="refreshing the token failed"):
         await headers(access)

@@ -142,38 +142,38 @@ steps = st.one_of(
 )
 
 
-def action(world: InformerFaultHarness, name: str) -> Callable[..., None]:
-    found: Any = world
+def action(harness: InformerFaultHarness, name: str) -> Callable[..., None]:
+    found: Any = harness
     for part in name.split("."):
         found = getattr(found, part)
     return found  # type: ignore[no-any-return]
 
 
 async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, seed: int) -> None:
-    world = InformerFaultHarness(seed)
-    world.api.expires_in_stream, world.network.piece = in_stream, piece
-    running = asyncio.create_task(world.informer.run())
+    harness = InformerFaultHarness(seed)
+    harness.api.expires_in_stream, harness.network.piece = in_stream, piece
+    running = asyncio.create_task(harness.informer.run())
     for name, *arguments in story:
         if name == "advance":
-            await world.clock.advance(arguments[0])
-            world.is_stalled = world.is_stalled and arguments[0] < SETTINGS.silence
+            await harness.clock.advance(arguments[0])
+            harness.is_stalled = harness.is_stalled and arguments[0] < SETTINGS.silence
         else:
-            action(world, name)(*arguments)
+            action(harness, name)(*arguments)
             await settle()
-        world.check()
-    world.network.reconnect()
+        harness.check()
+    harness.network.reconnect()
     # A server that comes back as another one is noticed by the refusal in between, which must be met first.
-    await world.clock.advance(RETRIED)
-    world.network.queued_faults.clear()
+    await harness.clock.advance(RETRIED)
+    harness.network.queued_faults.clear()
     for pause in LONG:
-        await world.clock.advance(pause)
-        world.is_stalled = world.is_stalled and pause < SETTINGS.silence
-        world.check()
-    assert world.informer.synced, world.informer.sync_status
-    assert world.cached() == world.served()
+        await harness.clock.advance(pause)
+        harness.is_stalled = harness.is_stalled and pause < SETTINGS.silence
+        harness.check()
+    assert harness.informer.synced, harness.informer.sync_status
+    assert harness.cached() == harness.served()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert world.informer.sync_status.state is SyncState.STOPPED
+    assert harness.informer.sync_status.state is SyncState.STOPPED
 
 
 @given(st.lists(steps, max_size=25), st.booleans(), st.sampled_from([0, 1, 7, 100]), st.integers(0, 2**16))

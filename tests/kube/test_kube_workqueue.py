@@ -185,73 +185,75 @@ class ControllerFixture:
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[ControllerFixture]:
-    bench = ControllerFixture()
-    yield bench
-    await bench.controller.stop(0)
+async def fixture() -> AsyncIterator[ControllerFixture]:
+    fixture = ControllerFixture()
+    yield fixture
+    await fixture.controller.stop(0)
 
 
 async def test_an_error_is_logged_once_and_the_key_comes_back(
-    bench: ControllerFixture, caplog: pytest.LogCaptureFixture
+    fixture: ControllerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench.answers["a"] = [StatusError(403, "Forbidden", "not allowed"), RuntimeError("a bug")]
-    bench.controller.start()
-    bench.queue.add("a")
-    await bench.clock.advance(1)
-    assert [key for key, _ in bench.seen] == ["a", "a", "a"]
+    fixture.answers["a"] = [StatusError(403, "Forbidden", "not allowed"), RuntimeError("a bug")]
+    fixture.controller.start()
+    fixture.queue.add("a")
+    await fixture.clock.advance(1)
+    assert [key for key, _ in fixture.seen] == ["a", "a", "a"]
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.ERROR]
     assert "test a: reconcile failed, requeueing after 0.005 s: not allowed" in caplog.text
-    assert bench.queue.retry("a") == bench.queue.retry("another")
+    assert fixture.queue.retry("a") == fixture.queue.retry("another")
 
 
-async def test_a_conflict_is_no_news(bench: ControllerFixture, caplog: pytest.LogCaptureFixture) -> None:
-    bench.answers["a"] = [conflict(ErrorSubject("pods", name="a"), MODIFIED)]
-    bench.controller.start()
-    bench.queue.add("a")
-    await bench.clock.advance(1)
-    assert len(bench.seen) == 2
+async def test_a_conflict_is_no_news(fixture: ControllerFixture, caplog: pytest.LogCaptureFixture) -> None:
+    fixture.answers["a"] = [conflict(ErrorSubject("pods", name="a"), MODIFIED)]
+    fixture.controller.start()
+    fixture.queue.add("a")
+    await fixture.clock.advance(1)
+    assert len(fixture.seen) == 2
     assert caplog.records == []
 
 
-async def test_a_reconcile_can_request_another_one(bench: ControllerFixture) -> None:
-    bench.answers["a"] = [RequeueAfter(after=30)]
-    bench.controller.start()
-    bench.queue.add("a")
-    await bench.clock.advance(100)
-    assert bench.seen == [("a", 0), ("a", 30)]
+async def test_a_reconcile_can_request_another_one(fixture: ControllerFixture) -> None:
+    fixture.answers["a"] = [RequeueAfter(after=30)]
+    fixture.controller.start()
+    fixture.queue.add("a")
+    await fixture.clock.advance(100)
+    assert fixture.seen == [("a", 0), ("a", 30)]
 
 
-async def test_workers_share_the_keys(bench: ControllerFixture) -> None:
-    bench.answers = {key: [10.0] for key in "abc"}
-    bench.controller.start(workers=2)
+async def test_workers_share_the_keys(fixture: ControllerFixture) -> None:
+    fixture.answers = {key: [10.0] for key in "abc"}
+    fixture.controller.start(workers=2)
     for key in "abc":
-        bench.queue.add(key)
-    await bench.clock.advance(20)
-    assert bench.seen == [("a", 0), ("b", 0), ("c", 10)]
+        fixture.queue.add(key)
+    await fixture.clock.advance(20)
+    assert fixture.seen == [("a", 0), ("b", 0), ("c", 10)]
 
 
-async def test_a_stop_waits_for_what_has_begun(bench: ControllerFixture) -> None:
-    bench.answers = {"a": [10.0]}
-    bench.controller.start()
-    bench.queue.add("a")
+async def test_a_stop_waits_for_what_has_begun(fixture: ControllerFixture) -> None:
+    fixture.answers = {"a": [10.0]}
+    fixture.controller.start()
+    fixture.queue.add("a")
     await settle()
-    bench.queue.add("b")
-    stopping = asyncio.create_task(bench.controller.stop(grace=60))
-    await bench.clock.advance(5)
+    fixture.queue.add("b")
+    stopping = asyncio.create_task(fixture.controller.stop(grace=60))
+    await fixture.clock.advance(5)
     assert not stopping.done()
-    await bench.clock.advance(6)
+    await fixture.clock.advance(6)
     assert stopping.done()
     await stopping
-    assert bench.seen == [("a", 0)]
+    assert fixture.seen == [("a", 0)]
 
 
-async def test_a_stop_cuts_off_what_takes_too_long(bench: ControllerFixture, caplog: pytest.LogCaptureFixture) -> None:
-    bench.answers = {"a": [1000.0]}
-    bench.controller.start()
-    bench.queue.add("a")
+async def test_a_stop_cuts_off_what_takes_too_long(
+    fixture: ControllerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    fixture.answers = {"a": [1000.0]}
+    fixture.controller.start()
+    fixture.queue.add("a")
     await settle()
-    stopping = asyncio.create_task(bench.controller.stop(grace=5))
-    await bench.clock.advance(6)
+    stopping = asyncio.create_task(fixture.controller.stop(grace=5))
+    await fixture.clock.advance(6)
     await asyncio.wait_for(stopping, 60)
     assert "reconciles cancelled" in caplog.text
-    assert bench.queue.in_flight == 0
+    assert fixture.queue.in_flight == 0

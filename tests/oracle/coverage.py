@@ -101,14 +101,14 @@ def _of_workload(spec: Json) -> Iterator[str]:
 
 def _happened(scenario: Json) -> Iterator[str]:
     """What our engine decided."""
-    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
+    runner = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     for manifest in scenario["objects"]:
-        stage.put(manifest)
+        runner.put(manifest)
     for step in scenario["steps"]:
-        for decision in stage.perform(step):
+        for decision in runner.perform(step):
             match decision:
                 case Reserve():
-                    yield from _of_reservation(stage, decision)
+                    yield from _of_reservation(runner, decision)
                 case Evict():
                     yield "happened: preemption"
                     yield f"happened: preemption {decision.reason}"
@@ -116,11 +116,11 @@ def _happened(scenario: Json) -> Iterator[str]:
                     yield f"happened: waits, {decision.reason}"
 
 
-def _of_reservation(stage: ScenarioRunner, decision: Reserve) -> Iterator[str]:
+def _of_reservation(runner: ScenarioRunner, decision: Reserve) -> Iterator[str]:
     yield "happened: admission"
     if decision.borrow:
         yield "happened: borrowing"
-    asked = {each.name: each.count for each in stage.workloads[decision.workload].spec.pod_sets}
+    asked = {each.name: each.count for each in runner.workloads[decision.workload].spec.pod_sets}
     assigned = decision.admission.pod_set_assignments
     if any((each.count or 0) < (asked[each.name] or 0) for each in assigned):
         yield "happened: partial admission"

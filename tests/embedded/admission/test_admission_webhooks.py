@@ -73,8 +73,8 @@ async def hook(tmp_path: Path) -> AsyncIterator[AdmissionWebhook]:
 
     runner = web.ServerRunner(web.Server(handle))
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-    await site.start()
+    harness = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+    await harness.start()
     port = runner.addresses[0][1]
     made = AdmissionWebhook(f"https://127.0.0.1:{port}/", b64encode(authority.pem).decode())
     serve.append(made.serve)

@@ -21,7 +21,7 @@ from kohort.embedded.controllers.views import ControllerPod
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[ControllerHarness]:
+async def harness() -> AsyncIterator[ControllerHarness]:
     async with running_controller_harness(DisruptionController) as running:
         yield running
 
@@ -36,103 +36,103 @@ def replica_set(name: str, replicas: int) -> Object:
     return {**deployment(name, replicas), "kind": "ReplicaSet"}
 
 
-async def figures(world: ControllerHarness, found: Object) -> tuple[int, ...]:
-    status = (await world.get(found))["status"]
+async def figures(harness: ControllerHarness, found: Object) -> tuple[int, ...]:
+    status = (await harness.get(found))["status"]
     names = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
     return tuple(status.get(name, 0) for name in names)
 
 
-async def ready_pods(world: ControllerHarness, count: int, owner: Object | None = None) -> list[Object]:
+async def ready_pods(harness: ControllerHarness, count: int, owner: Object | None = None) -> list[Object]:
     made = []
     for index in range(count):
         one = with_labels(make_pod(f"web-{index}"), app="web")
-        made.append(await world.create(with_controller(one, owner) if owner else one))
-    await world.mark_running(*made)
+        made.append(await harness.create(with_controller(one, owner) if owner else one))
+    await harness.mark_running(*made)
     return made
 
 
-async def evict(world: ControllerHarness, one: Object) -> int:
+async def evict(harness: ControllerHarness, one: Object) -> int:
     name = one["metadata"]["name"]
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-    return (await world.cluster.request("POST", f"{world.path(one)}/eviction", body)).status
+    return (await harness.cluster.request("POST", f"{harness.path(one)}/eviction", body)).status
 
 
-async def test_a_minimum_counts_the_pods_that_are_there(world: ControllerHarness) -> None:
-    found = await world.create(budget(minAvailable=2))
-    pods = await ready_pods(world, 3)
-    await world.settle()
-    assert await figures(world, found) == (3, 2, 3, 1)
-    (condition,) = (await world.get(found))["status"]["conditions"]
+async def test_a_minimum_counts_the_pods_that_are_there(harness: ControllerHarness) -> None:
+    found = await harness.create(budget(minAvailable=2))
+    pods = await ready_pods(harness, 3)
+    await harness.settle()
+    assert await figures(harness, found) == (3, 2, 3, 1)
+    (condition,) = (await harness.get(found))["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("True", "SufficientPods")
-    await world.set_status(pods[0], conditions=[world.condition("Ready", "False")])
-    await world.settle()
-    assert await figures(world, found) == (3, 2, 2, 0)
-    (condition,) = (await world.get(found))["status"]["conditions"]
+    await harness.set_status(pods[0], conditions=[harness.condition("Ready", "False")])
+    await harness.settle()
+    assert await figures(harness, found) == (3, 2, 2, 0)
+    (condition,) = (await harness.get(found))["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
 
 
-async def test_a_percentage_refers_to_the_replicas_of_the_owners(world: ControllerHarness) -> None:
-    owner = await world.create(replica_set("web", 10))
-    found = await world.create(budget(maxUnavailable="25%"))
-    await ready_pods(world, 9, owner)
-    await world.settle()
-    assert await figures(world, found) == (10, 7, 9, 2)
+async def test_a_percentage_refers_to_the_replicas_of_the_owners(harness: ControllerHarness) -> None:
+    owner = await harness.create(replica_set("web", 10))
+    found = await harness.create(budget(maxUnavailable="25%"))
+    await ready_pods(harness, 9, owner)
+    await harness.settle()
+    assert await figures(harness, found) == (10, 7, 9, 2)
 
 
-async def test_nothing_may_go_where_an_owner_has_no_scale(world: ControllerHarness) -> None:
+async def test_nothing_may_go_where_an_owner_has_no_scale(harness: ControllerHarness) -> None:
     template = {"spec": {"restartPolicy": "Never", **make_pod("x")["spec"]}}
     head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}}
-    owner = await world.create({**head, "spec": {"template": template}})
-    found = await world.create(budget(maxUnavailable=1))
-    await ready_pods(world, 2, owner)
-    await world.settle()
-    status = (await world.get(found))["status"]
+    owner = await harness.create({**head, "spec": {"template": template}})
+    found = await harness.create(budget(maxUnavailable=1))
+    await ready_pods(harness, 2, owner)
+    await harness.settle()
+    status = (await harness.get(found))["status"]
     assert status["disruptionsAllowed"] == 0
     (condition,) = status["conditions"]
     assert condition["reason"] == "SyncFailed"
     assert condition["message"] == "jobs.batch does not implement the scale subresource"
 
 
-async def test_evictions_are_granted_up_to_the_budget(world: ControllerHarness) -> None:
-    found = await world.create(budget(minAvailable=2))
-    pods = await ready_pods(world, 3)
-    await world.settle()
-    assert [await evict(world, one) for one in pods[:2]] == [201, 429]
-    await world.settle()
-    assert await figures(world, found) == (3, 2, 2, 0)
-    await world.delete(pods[0], gracePeriodSeconds=0)
-    await world.settle()
-    assert await figures(world, found) == (2, 2, 2, 0)
-    assert not (await world.get(found))["status"].get("disruptedPods")
+async def test_evictions_are_granted_up_to_the_budget(harness: ControllerHarness) -> None:
+    found = await harness.create(budget(minAvailable=2))
+    pods = await ready_pods(harness, 3)
+    await harness.settle()
+    assert [await evict(harness, one) for one in pods[:2]] == [201, 429]
+    await harness.settle()
+    assert await figures(harness, found) == (3, 2, 2, 0)
+    await harness.delete(pods[0], gracePeriodSeconds=0)
+    await harness.settle()
+    assert await figures(harness, found) == (2, 2, 2, 0)
+    assert not (await harness.get(found))["status"].get("disruptedPods")
 
 
-async def test_an_eviction_without_a_deletion_expires_after_two_minutes(world: ControllerHarness) -> None:
-    found = await world.create(budget(minAvailable=2))
-    await ready_pods(world, 3)
-    await world.settle()
-    moment = world.condition("x", "y")["lastTransitionTime"]
-    await world.set_status(found, disruptedPods={"web-0": moment})
-    await world.settle()
-    assert await figures(world, found) == (3, 2, 2, 0)
-    await world.advance(130)
-    assert await figures(world, found) == (3, 2, 3, 1)
-    assert "NotDeleted" in {reason for reason, _ in await world.events()}
+async def test_an_eviction_without_a_deletion_expires_after_two_minutes(harness: ControllerHarness) -> None:
+    found = await harness.create(budget(minAvailable=2))
+    await ready_pods(harness, 3)
+    await harness.settle()
+    moment = harness.condition("x", "y")["lastTransitionTime"]
+    await harness.set_status(found, disruptedPods={"web-0": moment})
+    await harness.settle()
+    assert await figures(harness, found) == (3, 2, 2, 0)
+    await harness.advance(130)
+    assert await figures(harness, found) == (3, 2, 3, 1)
+    assert "NotDeleted" in {reason for reason, _ in await harness.events()}
 
 
-async def test_another_selector_means_other_pods(world: ControllerHarness) -> None:
-    found = await world.create(budget(minAvailable=1))
-    await ready_pods(world, 2)
-    await world.settle()
-    await world.merge(found, {"spec": {"selector": {"matchLabels": {"app": "else"}}}})
-    await world.settle()
-    assert await figures(world, found) == (0, 1, 0, 0)
+async def test_another_selector_means_other_pods(harness: ControllerHarness) -> None:
+    found = await harness.create(budget(minAvailable=1))
+    await ready_pods(harness, 2)
+    await harness.settle()
+    await harness.merge(found, {"spec": {"selector": {"matchLabels": {"app": "else"}}}})
+    await harness.settle()
+    assert await figures(harness, found) == (0, 1, 0, 0)
 
 
-async def test_a_budget_without_pods_allows_nothing(world: ControllerHarness) -> None:
-    found = await world.create(budget(minAvailable=0))
-    await world.settle()
-    assert await figures(world, found) == (0, 0, 0, 0)
-    assert ("NoPods", "No matching pods found") in await world.events()
+async def test_a_budget_without_pods_allows_nothing(harness: ControllerHarness) -> None:
+    found = await harness.create(budget(minAvailable=0))
+    await harness.settle()
+    assert await figures(harness, found) == (0, 0, 0, 0)
+    assert ("NoPods", "No matching pods found") in await harness.events()
 
 
 @given(st.integers(0, 100), st.integers(0, 1000))

@@ -24,7 +24,7 @@ from kohort.embedded.controllers.views import ControllerPod, ControllerPodSpec
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[ControllerHarness]:
+async def harness() -> AsyncIterator[ControllerHarness]:
     async with running_controller_harness(ReplicaSetController) as running:
         yield running
 
@@ -34,15 +34,15 @@ def replica_set(replicas: int, **spec: Any) -> Object:
     return {**found, "spec": {**found["spec"], **spec}}
 
 
-async def counts(world: ControllerHarness, found: Object) -> tuple[int, int, int]:
-    status = (await world.get(found))["status"]
+async def counts(harness: ControllerHarness, found: Object) -> tuple[int, int, int]:
+    status = (await harness.get(found))["status"]
     return status["replicas"], status.get("readyReplicas", 0), status.get("availableReplicas", 0)
 
 
-async def test_pods_are_made_with_all_fields_of_their_template(world: ControllerHarness) -> None:
-    found = await world.create(replica_set(3))
-    await world.settle()
-    pods = await world.pods()
+async def test_pods_are_made_with_all_fields_of_their_template(harness: ControllerHarness) -> None:
+    found = await harness.create(replica_set(3))
+    await harness.settle()
+    pods = await harness.pods()
     assert len(pods) == 3
     for one in pods:
         metadata = one["metadata"]
@@ -58,97 +58,99 @@ async def test_pods_are_made_with_all_fields_of_their_template(world: Controller
                 "blockOwnerDeletion": True,
             }
         ]
-    assert await counts(world, found) == (3, 0, 0)
-    assert (await world.get(found))["status"]["observedGeneration"] == 1
-    assert sum(reason == "SuccessfulCreate" for reason, _ in await world.events()) == 3
+    assert await counts(harness, found) == (3, 0, 0)
+    assert (await harness.get(found))["status"]["observedGeneration"] == 1
+    assert sum(reason == "SuccessfulCreate" for reason, _ in await harness.events()) == 3
 
 
-async def test_a_failed_or_deleted_pod_is_replaced(world: ControllerHarness) -> None:
-    found = await world.create(replica_set(2))
-    await world.run_all_pods()
-    first, second = await world.pods()
-    await world.set_status(first, phase="Failed")
-    await world.delete(second, gracePeriodSeconds=0)
-    await world.run_all_pods()
-    assert await counts(world, found) == (2, 2, 2)
-    assert len(await world.pods()) == 3
+async def test_a_failed_or_deleted_pod_is_replaced(harness: ControllerHarness) -> None:
+    found = await harness.create(replica_set(2))
+    await harness.run_all_pods()
+    first, second = await harness.pods()
+    await harness.set_status(first, phase="Failed")
+    await harness.delete(second, gracePeriodSeconds=0)
+    await harness.run_all_pods()
+    assert await counts(harness, found) == (2, 2, 2)
+    assert len(await harness.pods()) == 3
 
 
-async def test_pods_become_available_after_their_ready_seconds(world: ControllerHarness) -> None:
-    found = await world.create(replica_set(1, minReadySeconds=30))
-    await world.run_all_pods()
-    assert await counts(world, found) == (1, 1, 0)
-    await world.advance(31)
-    assert await counts(world, found) == (1, 1, 1)
+async def test_pods_become_available_after_their_ready_seconds(harness: ControllerHarness) -> None:
+    found = await harness.create(replica_set(1, minReadySeconds=30))
+    await harness.run_all_pods()
+    assert await counts(harness, found) == (1, 1, 0)
+    await harness.advance(31)
+    assert await counts(harness, found) == (1, 1, 1)
 
 
-async def test_scaling_down_spares_what_serves(world: ControllerHarness) -> None:
-    found = await world.create(replica_set(3))
-    await world.settle()
-    serving, *_ = await world.pods()
-    await world.mark_running(serving)
-    await world.merge(found, {"spec": {"replicas": 1}})
-    await world.settle()
-    assert await world.names() == [serving["metadata"]["name"]]
-    assert await counts(world, found) == (1, 1, 1)
+async def test_scaling_down_spares_what_serves(harness: ControllerHarness) -> None:
+    found = await harness.create(replica_set(3))
+    await harness.settle()
+    serving, *_ = await harness.pods()
+    await harness.mark_running(serving)
+    await harness.merge(found, {"spec": {"replicas": 1}})
+    await harness.settle()
+    assert await harness.names() == [serving["metadata"]["name"]]
+    assert await counts(harness, found) == (1, 1, 1)
 
 
-async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_released(world: ControllerHarness) -> None:
-    stray = await world.create(with_labels(make_pod("stray"), app="web"))
-    await world.settle()
-    found = await world.create(replica_set(2))
-    await world.settle()
-    assert len(await world.pods()) == 2
-    assert (await world.get(stray))["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
-    await world.merge(stray, {"metadata": {"labels": {"app": "else"}}})
-    await world.settle()
-    assert not (await world.get(stray))["metadata"].get("ownerReferences")
-    assert len(await world.pods()) == 3
+async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_released(
+    harness: ControllerHarness,
+) -> None:
+    stray = await harness.create(with_labels(make_pod("stray"), app="web"))
+    await harness.settle()
+    found = await harness.create(replica_set(2))
+    await harness.settle()
+    assert len(await harness.pods()) == 2
+    assert (await harness.get(stray))["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
+    await harness.merge(stray, {"metadata": {"labels": {"app": "else"}}})
+    await harness.settle()
+    assert not (await harness.get(stray))["metadata"].get("ownerReferences")
+    assert len(await harness.pods()) == 3
 
 
-async def test_pods_of_others_are_left_alone(world: ControllerHarness) -> None:
-    other = await world.create(make_config_map("other"))
-    theirs = await world.create(with_controller(with_labels(make_pod("theirs"), app="web"), other))
-    await world.create(replica_set(1))
-    await world.settle()
-    assert len(await world.pods()) == 2
-    assert (await world.get(theirs))["metadata"]["ownerReferences"][0]["kind"] == "ConfigMap"
+async def test_pods_of_others_are_left_alone(harness: ControllerHarness) -> None:
+    other = await harness.create(make_config_map("other"))
+    theirs = await harness.create(with_controller(with_labels(make_pod("theirs"), app="web"), other))
+    await harness.create(replica_set(1))
+    await harness.settle()
+    assert len(await harness.pods()) == 2
+    assert (await harness.get(theirs))["metadata"]["ownerReferences"][0]["kind"] == "ConfigMap"
 
 
-async def test_a_refusal_is_reported_and_taken_back(world: ControllerHarness) -> None:
-    limit = await world.create(make_resource_quota("few", pods="1"))
-    found = await world.create(replica_set(3))
-    await world.settle()
-    (condition,) = (await world.get(found))["status"]["conditions"]
+async def test_a_refusal_is_reported_and_taken_back(harness: ControllerHarness) -> None:
+    limit = await harness.create(make_resource_quota("few", pods="1"))
+    found = await harness.create(replica_set(3))
+    await harness.settle()
+    (condition,) = (await harness.get(found))["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("ReplicaFailure", "True", "FailedCreate")
     assert "exceeded quota: few" in condition["message"]
-    assert await counts(world, found) == (1, 0, 0)
-    await world.delete(limit)
-    await world.advance(60)
-    assert await counts(world, found) == (3, 0, 0)
-    assert not (await world.get(found))["status"].get("conditions")
+    assert await counts(harness, found) == (1, 0, 0)
+    await harness.delete(limit)
+    await harness.advance(60)
+    assert await counts(harness, found) == (3, 0, 0)
+    assert not (await harness.get(found))["status"].get("conditions")
 
 
-async def test_a_cache_that_lags_never_makes_pods_twice(world: ControllerHarness) -> None:
-    world.interceptor.hold_watches("pods")
-    found = await world.create(replica_set(3))
-    await world.settle()
-    await world.merge(found, {"metadata": {"labels": {"look": "again"}}})
-    await world.settle()
-    assert len(await world.pods()) == 3
-    world.interceptor.release_watches("pods")
-    await world.settle()
-    assert len(await world.pods()) == 3
+async def test_a_cache_that_lags_never_makes_pods_twice(harness: ControllerHarness) -> None:
+    harness.interceptor.hold_watches("pods")
+    found = await harness.create(replica_set(3))
+    await harness.settle()
+    await harness.merge(found, {"metadata": {"labels": {"look": "again"}}})
+    await harness.settle()
+    assert len(await harness.pods()) == 3
+    harness.interceptor.release_watches("pods")
+    await harness.settle()
+    assert len(await harness.pods()) == 3
 
 
-async def test_a_terminating_set_creates_nothing(world: ControllerHarness) -> None:
+async def test_a_terminating_set_creates_nothing(harness: ControllerHarness) -> None:
     found = replica_set(0)
     found["metadata"]["finalizers"] = ["a.b/c"]
-    made = await world.create(found)
-    await world.delete(made)
-    await world.merge(made, {"spec": {"replicas": 2}})
-    await world.settle()
-    assert await world.pods() == []
+    made = await harness.create(found)
+    await harness.delete(made)
+    await harness.merge(made, {"spec": {"replicas": 2}})
+    await harness.settle()
+    assert await harness.pods() == []
 
 
 # The order in which pods go

@@ -14,7 +14,7 @@ from kohort.kube.client import Client
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[ControllerHarness]:
+async def harness() -> AsyncIterator[ControllerHarness]:
     async with running_apiserver() as cluster:
         interceptor = InterceptingTransport(cluster.core.transport(ADMIN))
         async with running_controllers(Client(interceptor, cluster.clock)) as controllers:
@@ -22,24 +22,24 @@ async def world() -> AsyncIterator[ControllerHarness]:
             yield ControllerHarness(cluster, interceptor)
 
 
-async def test_each_kind_is_watched_once(world: ControllerHarness) -> None:
-    watched = [request.path for request in world.interceptor.sent if ("watch", "1") in request.query]
+async def test_each_kind_is_watched_once(harness: ControllerHarness) -> None:
+    watched = [request.path for request in harness.interceptor.sent if ("watch", "1") in request.query]
     assert len(watched) == len(set(watched))
     assert "/api/v1/pods" in watched
 
 
-async def test_a_deployment_with_a_budget_comes_up_and_reports_it(world: ControllerHarness) -> None:
-    await world.create(node("node"))
+async def test_a_deployment_with_a_budget_comes_up_and_reports_it(harness: ControllerHarness) -> None:
+    await harness.create(node("node"))
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "web"},
         "spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
     }
-    found, guard = await world.create(deployment("web", 4)), await world.create(budget)
-    await world.run_all_pods()
-    assert (await world.get(found))["status"]["availableReplicas"] == 4
-    assert (await world.get(guard))["status"]["disruptionsAllowed"] == 2
+    found, guard = await harness.create(deployment("web", 4)), await harness.create(budget)
+    await harness.run_all_pods()
+    assert (await harness.get(found))["status"]["availableReplicas"] == 4
+    assert (await harness.get(guard))["status"]["disruptionsAllowed"] == 2
 
 
 async def test_nothing_is_left_behind_at_the_end() -> None:

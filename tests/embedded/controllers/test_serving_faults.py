@@ -53,49 +53,49 @@ def stateful_set(replicas: int) -> Object:
 
 
 async def test_controllers_that_start_anew_finish_what_others_began(cluster: InMemoryApiServer) -> None:
-    async with running_controllers(cluster) as world:
-        web, db = await world.create(deployment("web", 4)), await world.create(stateful_set(3))
-        await world.run_all_pods()
-        await world.merge(web, image("new"))
-        await world.merge(db, image("new"))
-        await world.settle()
+    async with running_controllers(cluster) as harness:
+        web, db = await harness.create(deployment("web", 4)), await harness.create(stateful_set(3))
+        await harness.run_all_pods()
+        await harness.merge(web, image("new"))
+        await harness.merge(db, image("new"))
+        await harness.settle()
     for _ in range(3):
-        async with running_controllers(cluster) as world:
-            await world.settle()
-            terminating = [pod for pod in await world.pods() if pod["metadata"].get("deletionTimestamp")]
+        async with running_controllers(cluster) as harness:
+            await harness.settle()
+            terminating = [pod for pod in await harness.pods() if pod["metadata"].get("deletionTimestamp")]
             for pod in terminating:
-                await world.delete(pod, gracePeriodSeconds=0)
-    async with running_controllers(cluster) as world:
-        await world.run_all_pods()
-        assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"new"}
-        assert len(await world.pods()) == 7
-        assert len(await world.items(SETS)) == 2
-        assert len(await world.items(REVISIONS)) == 2
-        assert (await world.get(web))["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
+                await harness.delete(pod, gracePeriodSeconds=0)
+    async with running_controllers(cluster) as harness:
+        await harness.run_all_pods()
+        assert {pod["spec"]["containers"][0]["image"] for pod in await harness.pods()} == {"new"}
+        assert len(await harness.pods()) == 7
+        assert len(await harness.items(SETS)) == 2
+        assert len(await harness.items(REVISIONS)) == 2
+        assert (await harness.get(web))["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
 
 
 @pytest.mark.parametrize("held", ["pods", "replicasets", "deployments", "statefulsets", "controllerrevisions"])
 async def test_a_cache_that_lags_makes_nothing_twice(cluster: InMemoryApiServer, held: str) -> None:
-    async with running_controllers(cluster) as world:
-        web, db = await world.create(deployment("web", 3)), await world.create(stateful_set(2))
-        await world.run_all_pods()
-        world.interceptor.hold_watches(held)
+    async with running_controllers(cluster) as harness:
+        web, db = await harness.create(deployment("web", 3)), await harness.create(stateful_set(2))
+        await harness.run_all_pods()
+        harness.interceptor.hold_watches(held)
         for name in ("a", "b"):
-            await world.merge(web, image(name))
-            await world.merge(db, image(name))
-            await world.settle()
-        assert len([pod for pod in await world.pods() if pod["metadata"]["name"].startswith("web-")]) <= 4
-        world.interceptor.release_watches(held)
-        await world.run_all_pods()
-        assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"b"}
-        assert len(await world.pods()) == 5
+            await harness.merge(web, image(name))
+            await harness.merge(db, image(name))
+            await harness.settle()
+        assert len([pod for pod in await harness.pods() if pod["metadata"]["name"].startswith("web-")]) <= 4
+        harness.interceptor.release_watches(held)
+        await harness.run_all_pods()
+        assert {pod["spec"]["containers"][0]["image"] for pod in await harness.pods()} == {"b"}
+        assert len(await harness.pods()) == 5
 
 
-async def settled(world: ControllerHarness) -> None:
+async def settled(harness: ControllerHarness) -> None:
     """Rejected writes are retried in time, and have their effects."""
     for _ in range(4):
-        await world.advance(30)
-        await world.run_all_pods()
+        await harness.advance(30)
+        await harness.run_all_pods()
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -112,15 +112,15 @@ async def settled(world: ControllerHarness) -> None:
 async def test_temporary_rejections_do_not_change_the_result(
     rejections: list[tuple[tuple[str, str], int, int]],
 ) -> None:
-    async with running_apiserver() as cluster, running_controllers(cluster) as world:
+    async with running_apiserver() as cluster, running_controllers(cluster) as harness:
         for (method, end), code, times in rejections:
-            world.interceptor.reject(method, end, *[code] * times)
-        web, _ = await world.create(deployment("web", 2)), await world.create(stateful_set(2))
-        await settled(world)
-        await world.merge(web, image("new"))
-        await settled(world)
-        pods = await world.pods()
+            harness.interceptor.reject(method, end, *[code] * times)
+        web, _ = await harness.create(deployment("web", 2)), await harness.create(stateful_set(2))
+        await settled(harness)
+        await harness.merge(web, image("new"))
+        await settled(harness)
+        pods = await harness.pods()
         assert sorted(pod["spec"]["containers"][0]["image"] for pod in pods) == ["busybox:1"] * 2 + ["new"] * 2
-        assert len(await world.items(SETS)) == 2
-        status = (await world.get(web))["status"]
+        assert len(await harness.items(SETS)) == 2
+        status = (await harness.get(web))["status"]
         assert (status["updatedReplicas"], status["availableReplicas"]) == (2, 2)

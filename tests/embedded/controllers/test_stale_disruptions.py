@@ -11,40 +11,40 @@ from kohort.embedded.controllers.stale_disruptions import StaleDisruptions
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[ControllerHarness]:
+async def harness() -> AsyncIterator[ControllerHarness]:
     async with running_controller_harness(StaleDisruptions) as running:
         yield running
 
 
-async def reported(world: ControllerHarness, found: Object) -> tuple[str, str]:
-    conditions = (await world.get(found))["status"]["conditions"]
+async def reported(harness: ControllerHarness, found: Object) -> tuple[str, str]:
+    conditions = (await harness.get(found))["status"]["conditions"]
     (one,) = [each for each in conditions if each["type"] == "DisruptionTarget"]
     return one["status"], one.get("reason", "")
 
 
-async def doomed(world: ControllerHarness, name: str, reason: str) -> Object:
-    made = await world.create(make_pod(name, nodeName="node"))
-    condition = world.condition("DisruptionTarget", "True", reason=reason, message="soon")
-    await world.set_status(made, phase="Running", conditions=[condition])
+async def doomed(harness: ControllerHarness, name: str, reason: str) -> Object:
+    made = await harness.create(make_pod(name, nodeName="node"))
+    condition = harness.condition("DisruptionTarget", "True", reason=reason, message="soon")
+    await harness.set_status(made, phase="Running", conditions=[condition])
     return made
 
 
-async def test_it_is_taken_back_after_two_minutes(world: ControllerHarness) -> None:
-    found = await doomed(world, "spared", "EvictionByEvictionAPI")
-    await world.advance(110)
-    assert await reported(world, found) == ("True", "EvictionByEvictionAPI")
-    await world.advance(15)
-    assert await reported(world, found) == ("False", "")
+async def test_it_is_taken_back_after_two_minutes(harness: ControllerHarness) -> None:
+    found = await doomed(harness, "spared", "EvictionByEvictionAPI")
+    await harness.advance(110)
+    assert await reported(harness, found) == ("True", "EvictionByEvictionAPI")
+    await harness.advance(15)
+    assert await reported(harness, found) == ("False", "")
 
 
-async def test_a_disruption_reported_by_the_kubelet_is_kept(world: ControllerHarness) -> None:
-    found = await doomed(world, "ending", "TerminationByKubelet")
-    await world.advance(300)
-    assert await reported(world, found) == ("True", "TerminationByKubelet")
+async def test_a_disruption_reported_by_the_kubelet_is_kept(harness: ControllerHarness) -> None:
+    found = await doomed(harness, "ending", "TerminationByKubelet")
+    await harness.advance(300)
+    assert await reported(harness, found) == ("True", "TerminationByKubelet")
 
 
-async def test_a_terminating_pod_is_left_alone(world: ControllerHarness) -> None:
-    found = await doomed(world, "going", "PreemptionByScheduler")
-    await world.delete(found)
-    await world.advance(300)
-    assert await reported(world, found) == ("True", "PreemptionByScheduler")
+async def test_a_terminating_pod_is_left_alone(harness: ControllerHarness) -> None:
+    found = await doomed(harness, "going", "PreemptionByScheduler")
+    await harness.delete(found)
+    await harness.advance(300)
+    assert await reported(harness, found) == ("True", "PreemptionByScheduler")

@@ -31,7 +31,7 @@ DISK = {
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[ControllerHarness]:
+async def harness() -> AsyncIterator[ControllerHarness]:
     async with running_controller_harness(StatefulSetController) as running:
         yield running
 
@@ -49,22 +49,22 @@ def partition(number: int) -> Object:
     return {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": number}}}}
 
 
-async def images(world: ControllerHarness) -> dict[str, str]:
-    return {each["metadata"]["name"]: each["spec"]["containers"][0]["image"] for each in await world.pods()}
+async def images(harness: ControllerHarness) -> dict[str, str]:
+    return {each["metadata"]["name"]: each["spec"]["containers"][0]["image"] for each in await harness.pods()}
 
 
-async def claims(world: ControllerHarness) -> list[str]:
-    return [each["metadata"]["name"] for each in await world.items(CLAIMS)]
+async def claims(harness: ControllerHarness) -> list[str]:
+    return [each["metadata"]["name"] for each in await harness.items(CLAIMS)]
 
 
-async def test_pods_come_one_after_the_other(world: ControllerHarness) -> None:
-    found = await world.create(db())
+async def test_pods_come_one_after_the_other(harness: ControllerHarness) -> None:
+    found = await harness.create(db())
     for expected in (["db-0"], ["db-0", "db-1"], ["db-0", "db-1", "db-2"]):
-        await world.settle()
-        assert await world.names() == expected
-        await world.mark_running(*[each for each in await world.pods() if each["status"]["phase"] == "Pending"])
-    await world.settle()
-    status = (await world.get(found))["status"]
+        await harness.settle()
+        assert await harness.names() == expected
+        await harness.mark_running(*[each for each in await harness.pods() if each["status"]["phase"] == "Pending"])
+    await harness.settle()
+    status = (await harness.get(found))["status"]
     revision = status["updateRevision"]
     assert status == {
         "observedGeneration": 1,
@@ -77,7 +77,7 @@ async def test_pods_come_one_after_the_other(world: ControllerHarness) -> None:
         "updateRevision": revision,
         "collisionCount": 0,
     }
-    second = (await world.pods())[1]
+    second = (await harness.pods())[1]
     assert second["metadata"]["labels"] == {
         "app": "db",
         "apps.kubernetes.io/pod-index": "1",
@@ -85,182 +85,182 @@ async def test_pods_come_one_after_the_other(world: ControllerHarness) -> None:
         "controller-revision-hash": revision,
     }
     assert (second["spec"]["hostname"], second["spec"]["subdomain"]) == ("db-1", "db")
-    assert ("SuccessfulCreate", "Create Pod db-1 in StatefulSet db successful") in await world.events()
+    assert ("SuccessfulCreate", "Create Pod db-1 in StatefulSet db successful") in await harness.events()
 
 
-async def test_parallel_sets_do_not_wait(world: ControllerHarness) -> None:
-    found = await world.create(db(podManagementPolicy="Parallel"))
-    await world.settle()
-    assert await world.names() == ["db-0", "db-1", "db-2"]
-    await world.merge(found, {"spec": {"replicas": 0}})
-    await world.settle()
-    assert await world.names() == []
+async def test_parallel_sets_do_not_wait(harness: ControllerHarness) -> None:
+    found = await harness.create(db(podManagementPolicy="Parallel"))
+    await harness.settle()
+    assert await harness.names() == ["db-0", "db-1", "db-2"]
+    await harness.merge(found, {"spec": {"replicas": 0}})
+    await harness.settle()
+    assert await harness.names() == []
 
 
-async def test_pods_go_highest_first_and_one_by_one(world: ControllerHarness) -> None:
-    found = await world.create(db())
-    await world.run_all_pods()
-    await world.merge(found, {"spec": {"replicas": 1}})
-    await world.settle()
-    terminating = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
+async def test_pods_go_highest_first_and_one_by_one(harness: ControllerHarness) -> None:
+    found = await harness.create(db())
+    await harness.run_all_pods()
+    await harness.merge(found, {"spec": {"replicas": 1}})
+    await harness.settle()
+    terminating = [each for each in await harness.pods() if each["metadata"].get("deletionTimestamp")]
     assert [each["metadata"]["name"] for each in terminating] == ["db-2"]
-    await world.run_all_pods()
-    assert await world.names() == ["db-0"]
+    await harness.run_all_pods()
+    assert await harness.names() == ["db-0"]
 
 
-async def test_a_pod_that_ended_is_replaced_under_its_name(world: ControllerHarness) -> None:
-    await world.create(db(2))
-    await world.run_all_pods()
-    first, _ = await world.pods()
-    await world.set_status(first, phase="Failed")
-    await world.run_all_pods()
-    assert await world.names() == ["db-0", "db-1"]
-    assert not await world.exists(first)
+async def test_a_pod_that_ended_is_replaced_under_its_name(harness: ControllerHarness) -> None:
+    await harness.create(db(2))
+    await harness.run_all_pods()
+    first, _ = await harness.pods()
+    await harness.set_status(first, phase="Failed")
+    await harness.run_all_pods()
+    assert await harness.names() == ["db-0", "db-1"]
+    assert not await harness.exists(first)
 
 
-async def test_an_update_is_in_reverse_order_and_waits_for_each_pod(world: ControllerHarness) -> None:
-    found = await world.create(db(2))
-    await world.run_all_pods()
-    before = (await world.get(found))["status"]["currentRevision"]
-    await world.merge(found, image("new"))
-    await world.settle()
-    status = (await world.get(found))["status"]
+async def test_an_update_is_in_reverse_order_and_waits_for_each_pod(harness: ControllerHarness) -> None:
+    found = await harness.create(db(2))
+    await harness.run_all_pods()
+    before = (await harness.get(found))["status"]["currentRevision"]
+    await harness.merge(found, image("new"))
+    await harness.settle()
+    status = (await harness.get(found))["status"]
     assert status["currentRevision"] == before != status["updateRevision"]
-    terminating = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
+    terminating = [each for each in await harness.pods() if each["metadata"].get("deletionTimestamp")]
     assert [each["metadata"]["name"] for each in terminating] == ["db-1"]
-    await world.delete(terminating[0], gracePeriodSeconds=0)
-    await world.settle()
-    assert await images(world) == {"db-0": "busybox:1", "db-1": "new"}
-    await world.run_all_pods()
-    assert await images(world) == {"db-0": "new", "db-1": "new"}
-    status = (await world.get(found))["status"]
+    await harness.delete(terminating[0], gracePeriodSeconds=0)
+    await harness.settle()
+    assert await images(harness) == {"db-0": "busybox:1", "db-1": "new"}
+    await harness.run_all_pods()
+    assert await images(harness) == {"db-0": "new", "db-1": "new"}
+    status = (await harness.get(found))["status"]
     assert status["currentRevision"] == status["updateRevision"]
     assert status["currentReplicas"] == status["updatedReplicas"] == 2
 
 
-async def test_a_partition_keeps_the_lower_pods_as_they_were(world: ControllerHarness) -> None:
-    found = await world.create(db())
-    await world.run_all_pods()
-    await world.merge(found, {"spec": {**image("new")["spec"], **partition(2)["spec"]}})
-    await world.run_all_pods()
-    assert await images(world) == {"db-0": "busybox:1", "db-1": "busybox:1", "db-2": "new"}
-    await world.delete((await world.pods())[0], gracePeriodSeconds=0)
-    await world.run_all_pods()
-    assert (await images(world))["db-0"] == "busybox:1"
-    status = (await world.get(found))["status"]
+async def test_a_partition_keeps_the_lower_pods_as_they_were(harness: ControllerHarness) -> None:
+    found = await harness.create(db())
+    await harness.run_all_pods()
+    await harness.merge(found, {"spec": {**image("new")["spec"], **partition(2)["spec"]}})
+    await harness.run_all_pods()
+    assert await images(harness) == {"db-0": "busybox:1", "db-1": "busybox:1", "db-2": "new"}
+    await harness.delete((await harness.pods())[0], gracePeriodSeconds=0)
+    await harness.run_all_pods()
+    assert (await images(harness))["db-0"] == "busybox:1"
+    status = (await harness.get(found))["status"]
     assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 1)
-    await world.merge(found, partition(0))
-    await world.run_all_pods()
-    assert set((await images(world)).values()) == {"new"}
+    await harness.merge(found, partition(0))
+    await harness.run_all_pods()
+    assert set((await images(harness)).values()) == {"new"}
 
 
-async def test_on_delete_waits_for_deletions(world: ControllerHarness) -> None:
-    found = await world.create(db(2, updateStrategy={"type": "OnDelete"}))
-    await world.run_all_pods()
-    await world.merge(found, image("new"))
-    await world.run_all_pods()
-    assert set((await images(world)).values()) == {"busybox:1"}
-    await world.delete((await world.pods())[0], gracePeriodSeconds=0)
-    await world.run_all_pods()
-    assert await images(world) == {"db-0": "new", "db-1": "busybox:1"}
+async def test_on_delete_waits_for_deletions(harness: ControllerHarness) -> None:
+    found = await harness.create(db(2, updateStrategy={"type": "OnDelete"}))
+    await harness.run_all_pods()
+    await harness.merge(found, image("new"))
+    await harness.run_all_pods()
+    assert set((await images(harness)).values()) == {"busybox:1"}
+    await harness.delete((await harness.pods())[0], gracePeriodSeconds=0)
+    await harness.run_all_pods()
+    assert await images(harness) == {"db-0": "new", "db-1": "busybox:1"}
 
 
-async def test_numbers_can_start_elsewhere(world: ControllerHarness) -> None:
-    await world.create(db(2, ordinals={"start": 5}))
-    await world.run_all_pods()
-    assert await world.names() == ["db-5", "db-6"]
+async def test_numbers_can_start_elsewhere(harness: ControllerHarness) -> None:
+    await harness.create(db(2, ordinals={"start": 5}))
+    await harness.run_all_pods()
+    assert await harness.names() == ["db-5", "db-6"]
 
 
-async def test_a_pod_waits_until_the_one_before_is_available(world: ControllerHarness) -> None:
-    await world.create(db(2, minReadySeconds=20))
-    await world.run_all_pods()
-    assert await world.names() == ["db-0"]
-    await world.advance(21)
-    assert await world.names() == ["db-0", "db-1"]
+async def test_a_pod_waits_until_the_one_before_is_available(harness: ControllerHarness) -> None:
+    await harness.create(db(2, minReadySeconds=20))
+    await harness.run_all_pods()
+    assert await harness.names() == ["db-0"]
+    await harness.advance(21)
+    assert await harness.names() == ["db-0", "db-1"]
 
 
-async def test_claims_come_with_pods_and_stay_behind(world: ControllerHarness) -> None:
-    found = await world.create(db(2, volumeClaimTemplates=[DISK]))
-    await world.run_all_pods()
-    assert await claims(world) == ["disk-db-0", "disk-db-1"]
-    assert (await world.pods())[1]["spec"]["volumes"] == [
+async def test_claims_come_with_pods_and_stay_behind(harness: ControllerHarness) -> None:
+    found = await harness.create(db(2, volumeClaimTemplates=[DISK]))
+    await harness.run_all_pods()
+    assert await claims(harness) == ["disk-db-0", "disk-db-1"]
+    assert (await harness.pods())[1]["spec"]["volumes"] == [
         {"name": "disk", "persistentVolumeClaim": {"claimName": "disk-db-1"}}
     ]
-    assert (await world.items(CLAIMS))[0]["metadata"]["labels"] == {"app": "db"}
-    await world.merge(found, {"spec": {"replicas": 1}})
-    await world.run_all_pods()
-    assert await world.names() == ["db-0"]
-    assert await claims(world) == ["disk-db-0", "disk-db-1"]
+    assert (await harness.items(CLAIMS))[0]["metadata"]["labels"] == {"app": "db"}
+    await harness.merge(found, {"spec": {"replicas": 1}})
+    await harness.run_all_pods()
+    assert await harness.names() == ["db-0"]
+    assert await claims(harness) == ["disk-db-0", "disk-db-1"]
 
 
-async def test_claims_are_owned_by_the_object_with_which_they_are_deleted(world: ControllerHarness) -> None:
+async def test_claims_are_owned_by_the_object_with_which_they_are_deleted(harness: ControllerHarness) -> None:
     policy = {"whenScaled": "Delete", "whenDeleted": "Delete"}
     spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
-    found = await world.create(db(2, **spec))
-    await world.run_all_pods()
-    owners = [each["metadata"]["ownerReferences"] for each in await world.items(CLAIMS)]
+    found = await harness.create(db(2, **spec))
+    await harness.run_all_pods()
+    owners = [each["metadata"]["ownerReferences"] for each in await harness.items(CLAIMS)]
     assert [[one["kind"] for one in each] for each in owners] == [["StatefulSet"], ["StatefulSet"]]
-    await world.merge(found, {"spec": {"replicas": 1}})
-    await world.settle()
-    owners = [each["metadata"]["ownerReferences"] for each in await world.items(CLAIMS)]
+    await harness.merge(found, {"spec": {"replicas": 1}})
+    await harness.settle()
+    owners = [each["metadata"]["ownerReferences"] for each in await harness.items(CLAIMS)]
     assert [[one["kind"] for one in each] for each in owners] == [["StatefulSet"], ["Pod"]]
 
 
-async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(world: ControllerHarness) -> None:
+async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(harness: ControllerHarness) -> None:
     policy = {"whenScaled": "Delete"}
     spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
-    found = await world.create(db(1, **spec))
-    await world.run_all_pods()
-    await world.merge(found, {"spec": {"replicas": 0}})
-    await world.run_all_pods()
-    await world.merge(found, {"spec": {"replicas": 1}})
-    await world.advance(3)
-    assert await world.names() == []
-    await world.cluster.request("DELETE", f"{CLAIMS}/disk-db-0")
-    await world.advance(3)
-    assert await world.names() == ["db-0"]
+    found = await harness.create(db(1, **spec))
+    await harness.run_all_pods()
+    await harness.merge(found, {"spec": {"replicas": 0}})
+    await harness.run_all_pods()
+    await harness.merge(found, {"spec": {"replicas": 1}})
+    await harness.advance(3)
+    assert await harness.names() == []
+    await harness.cluster.request("DELETE", f"{CLAIMS}/disk-db-0")
+    await harness.advance(3)
+    assert await harness.names() == ["db-0"]
 
 
-async def test_a_rollback_uses_the_old_revision(world: ControllerHarness) -> None:
-    found = await world.create(db(1))
-    await world.run_all_pods()
-    first = (await world.get(found))["status"]["updateRevision"]
-    await world.merge(found, image("new"))
-    await world.run_all_pods()
-    await world.merge(found, image("busybox:1"))
-    await world.run_all_pods()
-    assert (await world.get(found))["status"]["updateRevision"] == first
-    numbers = {each["metadata"]["name"]: each["revision"] for each in await world.items(REVISIONS)}
+async def test_a_rollback_uses_the_old_revision(harness: ControllerHarness) -> None:
+    found = await harness.create(db(1))
+    await harness.run_all_pods()
+    first = (await harness.get(found))["status"]["updateRevision"]
+    await harness.merge(found, image("new"))
+    await harness.run_all_pods()
+    await harness.merge(found, image("busybox:1"))
+    await harness.run_all_pods()
+    assert (await harness.get(found))["status"]["updateRevision"] == first
+    numbers = {each["metadata"]["name"]: each["revision"] for each in await harness.items(REVISIONS)}
     assert len(numbers) == 2
     assert numbers[first] == 3
 
 
-async def test_the_history_is_bounded(world: ControllerHarness) -> None:
-    found = await world.create(db(1, revisionHistoryLimit=1))
+async def test_the_history_is_bounded(harness: ControllerHarness) -> None:
+    found = await harness.create(db(1, revisionHistoryLimit=1))
     for name in ("a", "b", "c"):
-        await world.run_all_pods()
-        await world.merge(found, image(name))
-    await world.run_all_pods()
-    assert sorted(each["revision"] for each in await world.items(REVISIONS)) == [3, 4]
+        await harness.run_all_pods()
+        await harness.merge(found, image(name))
+    await harness.run_all_pods()
+    assert sorted(each["revision"] for each in await harness.items(REVISIONS)) == [3, 4]
 
 
-async def test_only_pods_that_bear_its_name_are_adopted(world: ControllerHarness) -> None:
-    stray = await world.create(with_labels(make_pod("stray"), app="db"))
-    mine = await world.create(with_labels(make_pod("db-0"), app="db"))
-    await world.create(db(1))
-    await world.run_all_pods()
-    assert not (await world.get(stray))["metadata"].get("ownerReferences")
-    found = await world.get(mine)
+async def test_only_pods_that_bear_its_name_are_adopted(harness: ControllerHarness) -> None:
+    stray = await harness.create(with_labels(make_pod("stray"), app="db"))
+    mine = await harness.create(with_labels(make_pod("db-0"), app="db"))
+    await harness.create(db(1))
+    await harness.run_all_pods()
+    assert not (await harness.get(stray))["metadata"].get("ownerReferences")
+    found = await harness.get(mine)
     assert found["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet"
     assert found["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] == "db-0"
 
 
-async def test_a_set_at_rest_writes_nothing(world: ControllerHarness) -> None:
-    await world.create(db(2, volumeClaimTemplates=[DISK]))
-    await world.run_all_pods()
-    before = world.cluster.core.store.revision
-    await world.advance(700)
-    assert world.cluster.core.store.revision == before
+async def test_a_set_at_rest_writes_nothing(harness: ControllerHarness) -> None:
+    await harness.create(db(2, volumeClaimTemplates=[DISK]))
+    await harness.run_all_pods()
+    before = harness.cluster.core.store.revision
+    await harness.advance(700)
+    assert harness.cluster.core.store.revision == before
 
 
 # The plan

@@ -15,7 +15,7 @@ A, B = Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoExecute")
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[ControllerHarness]:
+async def harness() -> AsyncIterator[ControllerHarness]:
     async with running_controller_harness(TaintEviction) as running:
         yield running
 
@@ -47,42 +47,42 @@ def test_the_shortest_toleration_counts(tolerations: list[Toleration], seconds: 
     assert tolerated_seconds((A, B), tolerations) == seconds
 
 
-async def test_a_pod_without_toleration_is_deleted_at_once_with_a_reason(world: ControllerHarness) -> None:
-    host = await world.create(node("host"))
-    expelled = await world.create(make_pod("expelled", nodeName="host"))
-    await world.settle()
-    await world.merge(host, {"spec": {"taints": [BROKEN]}})
-    await world.settle()
-    found = await world.get(expelled)
+async def test_a_pod_without_toleration_is_deleted_at_once_with_a_reason(harness: ControllerHarness) -> None:
+    host = await harness.create(node("host"))
+    expelled = await harness.create(make_pod("expelled", nodeName="host"))
+    await harness.settle()
+    await harness.merge(host, {"spec": {"taints": [BROKEN]}})
+    await harness.settle()
+    found = await harness.get(expelled)
     assert found["metadata"]["deletionTimestamp"]
     (condition,) = [each for each in found["status"]["conditions"] if each["type"] == "DisruptionTarget"]
     assert condition["reason"] == "DeletionByTaintManager"
     assert condition["message"] == "Taint manager: deleting due to NoExecute taint"
-    assert ("TaintManagerEviction", "Marking for deletion Pod default/expelled") in await world.events()
+    assert ("TaintManagerEviction", "Marking for deletion Pod default/expelled") in await harness.events()
 
 
-async def test_a_pod_created_later_is_deleted_too(world: ControllerHarness) -> None:
-    await world.create(node("host", BROKEN))
-    await world.settle()
-    expelled = await world.create(make_pod("expelled", nodeName="host"))
-    await world.settle()
-    assert (await world.get(expelled))["metadata"]["deletionTimestamp"]
+async def test_a_pod_created_later_is_deleted_too(harness: ControllerHarness) -> None:
+    await harness.create(node("host", BROKEN))
+    await harness.settle()
+    expelled = await harness.create(make_pod("expelled", nodeName="host"))
+    await harness.settle()
+    assert (await harness.get(expelled))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_pod_with_a_limited_toleration_is_deleted_after_its_time(world: ControllerHarness) -> None:
-    await world.create(node("host", BROKEN))
-    held = await world.create(patient("held", 60))
-    await world.advance(55)
-    assert "deletionTimestamp" not in (await world.get(held))["metadata"]
-    await world.advance(10)
-    assert (await world.get(held))["metadata"]["deletionTimestamp"]
+async def test_a_pod_with_a_limited_toleration_is_deleted_after_its_time(harness: ControllerHarness) -> None:
+    await harness.create(node("host", BROKEN))
+    held = await harness.create(patient("held", 60))
+    await harness.advance(55)
+    assert "deletionTimestamp" not in (await harness.get(held))["metadata"]
+    await harness.advance(10)
+    assert (await harness.get(held))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_pod_stays_when_the_taint_is_removed_in_time(world: ControllerHarness) -> None:
-    host = await world.create(node("host", BROKEN))
-    spared = await world.create(patient("spared", 60))
-    await world.advance(30)
-    await world.merge(host, {"spec": {"taints": None}})
-    await world.advance(60)
-    assert "deletionTimestamp" not in (await world.get(spared))["metadata"]
-    assert ("TaintManagerEviction", "Cancelling deletion of Pod default/spared") in await world.events()
+async def test_a_pod_stays_when_the_taint_is_removed_in_time(harness: ControllerHarness) -> None:
+    host = await harness.create(node("host", BROKEN))
+    spared = await harness.create(patient("spared", 60))
+    await harness.advance(30)
+    await harness.merge(host, {"spec": {"taints": None}})
+    await harness.advance(60)
+    assert "deletionTimestamp" not in (await harness.get(spared))["metadata"]
+    assert ("TaintManagerEviction", "Cancelling deletion of Pod default/spared") in await harness.events()

@@ -6,7 +6,7 @@ from embedded.garbage_collector.harness import GarbageCollectorHarness, running_
 
 
 @pytest_asyncio.fixture
-async def world() -> AsyncIterator[GarbageCollectorHarness]:
+async def harness() -> AsyncIterator[GarbageCollectorHarness]:
     """A server with a running garbage collector."""
     async with running_garbage_collector() as found:
         yield found

@@ -42,37 +42,37 @@ def test_an_unavailable_group_is_reported() -> None:
     assert discovered.failed == ("far.io/v1",)
 
 
-async def test_every_deletable_kind_but_events_is_followed(world: GarbageCollectorHarness) -> None:
-    plurals = {resource.plural for resource in world.collector.monitors.watched}
+async def test_every_deletable_kind_but_events_is_followed(harness: GarbageCollectorHarness) -> None:
+    plurals = {resource.plural for resource in harness.collector.monitors.watched}
     assert {"pods", "configmaps", "namespaces", "jobs", "leases", "customresourcedefinitions"} <= plurals
     assert plurals.isdisjoint({"events", "bindings", "tokenreviews"})
 
 
-async def test_kinds_come_and_go_with_their_definitions_at_once(world: GarbageCollectorHarness) -> None:
-    await world.cluster.clock.advance(100)
-    definition = await world.create(widget_definition())
-    await world.cluster.clock.advance(0.2)
-    assert "widgets" in {resource.plural for resource in world.collector.monitors.watched}
-    await world.delete(definition)
-    await world.cluster.clock.advance(0.2)
-    assert "widgets" not in {resource.plural for resource in world.collector.monitors.watched}
+async def test_kinds_come_and_go_with_their_definitions_at_once(harness: GarbageCollectorHarness) -> None:
+    await harness.cluster.clock.advance(100)
+    definition = await harness.create(widget_definition())
+    await harness.cluster.clock.advance(0.2)
+    assert "widgets" in {resource.plural for resource in harness.collector.monitors.watched}
+    await harness.delete(definition)
+    await harness.cluster.clock.advance(0.2)
+    assert "widgets" not in {resource.plural for resource in harness.collector.monitors.watched}
 
 
-async def test_an_unavailable_group_is_still_watched(world: GarbageCollectorHarness) -> None:
-    await world.create(widget_definition())
-    await world.settle()
+async def test_an_unavailable_group_is_still_watched(harness: GarbageCollectorHarness) -> None:
+    await harness.create(widget_definition())
+    await harness.settle()
     stale = b'{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}'
     for _ in range(10):
-        world.interceptor.respond("GET", "/apis", stale)
-    await world.cluster.clock.advance(31)
-    assert world.collector.monitors.discovered.failed == ("example.com/v1",)
-    watched = [resource.plural for resource in world.collector.monitors.watched if resource.group]
+        harness.interceptor.respond("GET", "/apis", stale)
+    await harness.cluster.clock.advance(31)
+    assert harness.collector.monitors.discovered.failed == ("example.com/v1",)
+    watched = [resource.plural for resource in harness.collector.monitors.watched if resource.group]
     assert watched == ["widgets"]
 
 
-async def test_lists_and_watches_request_metadata_only(world: GarbageCollectorHarness) -> None:
-    await world.create(make_config_map("one"))
-    await world.settle()
-    lists = [each for each in world.interceptor.sent if each.path.endswith("/configmaps")]
+async def test_lists_and_watches_request_metadata_only(harness: GarbageCollectorHarness) -> None:
+    await harness.create(make_config_map("one"))
+    await harness.settle()
+    lists = [each for each in harness.interceptor.sent if each.path.endswith("/configmaps")]
     assert lists
     assert all("PartialObjectMetadata" in each.headers["Accept"] for each in lists)

@@ -77,36 +77,36 @@ class ReachabilityModel:
             owners.intersection_update(self.owners)
 
 
-async def live(world: GarbageCollectorHarness, edges: list[Edge], deletions: list[Deletion]) -> None:
+async def live(harness: GarbageCollectorHarness, edges: list[Edge], deletions: list[Deletion]) -> None:
     model = ReachabilityModel(edges)
-    objects = [await world.create(KINDS[number % len(KINDS)](f"n{number}")) for number in range(MOST)]
+    objects = [await harness.create(KINDS[number % len(KINDS)](f"n{number}")) for number in range(MOST)]
     for child, found in enumerate(objects):
         owners = {edge.owner: edge.block for edge in edges if edge.child == child}
         references = [owner_reference(objects[owner], block=block) for owner, block in owners.items()]
-        await world.cluster.merge(world.path(found), {"metadata": {"ownerReferences": references or None}})
+        await harness.cluster.merge(harness.path(found), {"metadata": {"ownerReferences": references or None}})
     for deletion in deletions:
         model.delete(deletion)
-        await carry_out(world, deletion, objects)
-        assert await state(world, objects) == model.owners
+        await carry_out(harness, deletion, objects)
+        assert await state(harness, objects) == model.owners
 
 
-async def carry_out(world: GarbageCollectorHarness, deletion: Deletion, objects: list[Object]) -> None:
+async def carry_out(harness: GarbageCollectorHarness, deletion: Deletion, objects: list[Object]) -> None:
     if deletion.lagging:
-        world.interceptor.hold_watches(deletion.lagging)
+        harness.interceptor.hold_watches(deletion.lagging)
     for victim in deletion.victims:
-        await world.delete(objects[victim], deletion.policy)
+        await harness.delete(objects[victim], deletion.policy)
     if deletion.cut:
-        world.reset_watches()
+        harness.reset_watches()
     if deletion.lagging:
-        await world.settle()
-        world.interceptor.release_watches(deletion.lagging)
-    await world.settle()
+        await harness.settle()
+        harness.interceptor.release_watches(deletion.lagging)
+    await harness.settle()
 
 
-async def state(world: GarbageCollectorHarness, objects: list[Object]) -> dict[int, set[int]]:
+async def state(harness: GarbageCollectorHarness, objects: list[Object]) -> dict[int, set[int]]:
     """The existing objects, and the owners in their references."""
     names = {f"n{number}": number for number in range(MOST)}
-    present = {number: await world.get(found) for number, found in enumerate(objects)}
+    present = {number: await harness.get(found) for number, found in enumerate(objects)}
     return {
         number: {names[each["name"]] for each in found["metadata"].get("ownerReferences", ())}
         for number, found in present.items()
@@ -118,7 +118,7 @@ async def state(world: GarbageCollectorHarness, objects: list[Object]) -> dict[i
 @given(edges, deletions)
 def test_survivors_are_those_of_the_definition(edges: list[Edge], deletions: list[Deletion]) -> None:
     async def check() -> None:
-        async with asyncio.timeout(60), running_garbage_collector() as world:
-            await live(world, edges, deletions)
+        async with asyncio.timeout(60), running_garbage_collector() as harness:
+            await live(harness, edges, deletions)
 
     asyncio.run(check())

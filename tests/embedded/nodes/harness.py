@@ -111,5 +111,5 @@ async def running_agent(
 @asynccontextmanager
 async def running_node_agent(*nodes: DeclaredNode) -> AsyncIterator[NodeAgentHarness]:
     """Runs an empty API server with an agent until the context exits."""
-    async with running_apiserver() as cluster, running_agent(cluster, *nodes) as world:
-        yield world
+    async with running_apiserver() as cluster, running_agent(cluster, *nodes) as harness:
+        yield harness

@@ -30,22 +30,22 @@ async def test_a_pod_costs_two_writes_and_no_task() -> None:
             client, NodeRegistration(nodes, leaving=NodeShutdownPolicy.KEEP), SimulatedRuntime(cluster.clock)
         )
         await agent.start(AgentDefaults())
-        world = NodeAgentHarness(cluster, agent, client)
+        harness = NodeAgentHarness(cluster, agent, client)
         network.sent.clear()
         tasks = len(asyncio.all_tasks())
         for number in range(PODS):
             await cluster.create(pod(f"p{number}", on=f"n{number % 20}", annotations={"run_seconds": 5}))
-        await world.advance(1)
+        await harness.advance(1)
         assert len(asyncio.all_tasks()) <= tasks + 2
-        await world.advance(9)
-        assert Counter(await phases(world)) == {"Succeeded": PODS}
+        await harness.advance(9)
+        assert Counter(await phases(harness)) == {"Succeeded": PODS}
         assert network.sent["PATCH", "status"] == 2 * PODS
         assert not [what for what in network.sent if what[0] == "GET"]
         await agent.stop()
 
 
-async def phases(world: NodeAgentHarness) -> list[str]:
-    items = (await world.cluster.get("/api/v1/namespaces/default/pods"))["items"]
+async def phases(harness: NodeAgentHarness) -> list[str]:
+    items = (await harness.cluster.get("/api/v1/namespaces/default/pods"))["items"]
     return [each["status"]["phase"] for each in items]
 
 

@@ -41,43 +41,43 @@ class RejectingTransport:
 async def badly_connected() -> AsyncIterator[tuple[NodeAgentHarness, RejectingTransport]]:
     async with running_apiserver() as cluster:
         network = RejectingTransport(cluster.core.transport(ADMIN))
-        async with running_agent(cluster, transport=network) as world:
-            yield world, network
+        async with running_agent(cluster, transport=network) as harness:
+            yield harness, network
 
 
 async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone() -> None:
-    async with badly_connected() as (world, network):
+    async with badly_connected() as (harness, network):
         network.refuse("PATCH", 500, 409, 422)
-        await world.run(pod(annotations={"run_seconds": 30}))
-        await world.advance(10)
-        assert await world.phase("a") == "Running"
+        await harness.run(pod(annotations={"run_seconds": 30}))
+        await harness.advance(10)
+        assert await harness.phase("a") == "Running"
         network.refuse("PATCH", 500, 500)
-        await world.advance(30)
-        assert await world.phase("a") == "Succeeded"
+        await harness.advance(30)
+        assert await harness.phase("a") == "Succeeded"
         network.refuse("DELETE", 500, 403)
-        await world.delete("a")
-        await world.advance(10)
-        assert not await world.exists(f"{PODS}/a")
+        await harness.delete("a")
+        await harness.advance(10)
+        assert not await harness.exists(f"{PODS}/a")
 
 
 async def test_a_refusal_is_reported_even_if_the_first_try_fails() -> None:
-    async with badly_connected() as (world, network):
+    async with badly_connected() as (harness, network):
         network.refuse("PATCH", 403, 403)
-        await world.run(pod(nodeSelector={"speed": "high"}))
-        await world.advance(5)
-        assert (await world.status("a"))["reason"] == "NodeAffinity"
+        await harness.run(pod(nodeSelector={"speed": "high"}))
+        await harness.advance(5)
+        assert (await harness.status("a"))["reason"] == "NodeAffinity"
 
 
 async def test_the_status_of_a_pod_is_never_written_to_another_one_of_its_name() -> None:
-    async with badly_connected() as (world, network):
+    async with badly_connected() as (harness, network):
 
         async def replace() -> None:
-            await world.cluster.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
-            await world.cluster.create(pod(annotations={"start_seconds": 60}))
+            await harness.cluster.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
+            await harness.cluster.create(pod(annotations={"start_seconds": 60}))
 
         network.before_patch = replace
         network.answers.clear()
-        await world.run(pod())
+        await harness.run(pod())
         refused, taken = [code for method, code in network.answers if method == "PATCH"]
         assert (refused in (409, 422), taken) == (True, 200)
-        assert await world.phase("a") == "Pending"
+        assert await harness.phase("a") == "Pending"

@@ -22,12 +22,12 @@ async def ready(cluster: InMemoryApiServer, name: str = "one") -> tuple[str, str
     return found["status"], found["reason"]
 
 
-async def renewed(world: NodeAgentHarness, name: str = "one") -> str:
-    return str((await world.cluster.get(f"{LEASES}/{name}"))["spec"]["renewTime"])
+async def renewed(harness: NodeAgentHarness, name: str = "one") -> str:
+    return str((await harness.cluster.get(f"{LEASES}/{name}"))["spec"]["renewTime"])
 
 
-async def test_a_node_registers_as_a_kubelet_would(world: NodeAgentHarness) -> None:
-    found = await world.cluster.get(f"{NODES}/one")
+async def test_a_node_registers_as_a_kubelet_would(harness: NodeAgentHarness) -> None:
+    found = await harness.cluster.get(f"{NODES}/one")
     labels = found["metadata"]["labels"]
     assert (labels["kubernetes.io/hostname"], labels["kubernetes.io/os"]) == ("one", "linux")
     assert labels["kubernetes.io/arch"] in ("amd64", "arm64")
@@ -43,49 +43,49 @@ async def test_a_node_registers_as_a_kubelet_would(world: NodeAgentHarness) -> N
     assert status["nodeInfo"]["kubeletVersion"].startswith("v1.37")
 
 
-async def test_a_node_has_a_lease_that_is_deleted_with_it(world: NodeAgentHarness) -> None:
-    lease = await world.cluster.get(f"{LEASES}/one")
+async def test_a_node_has_a_lease_that_is_deleted_with_it(harness: NodeAgentHarness) -> None:
+    lease = await harness.cluster.get(f"{LEASES}/one")
     assert (lease["spec"]["holderIdentity"], lease["spec"]["leaseDurationSeconds"]) == ("one", 40)
     assert lease["metadata"]["ownerReferences"][0]["kind"] == "Node"
 
 
-async def test_a_lease_is_renewed_every_ten_seconds(world: NodeAgentHarness) -> None:
-    before = await renewed(world)
-    await world.advance(9)
-    assert await renewed(world) == before
-    await world.advance(1)
-    assert await renewed(world) > before
+async def test_a_lease_is_renewed_every_ten_seconds(harness: NodeAgentHarness) -> None:
+    before = await renewed(harness)
+    await harness.advance(9)
+    assert await renewed(harness) == before
+    await harness.advance(1)
+    assert await renewed(harness) > before
 
 
-async def test_a_lease_that_was_deleted_comes_back(world: NodeAgentHarness) -> None:
-    await world.cluster.request("DELETE", f"{LEASES}/one")
-    await world.advance(10)
-    assert await world.exists(f"{LEASES}/one")
+async def test_a_lease_that_was_deleted_comes_back(harness: NodeAgentHarness) -> None:
+    await harness.cluster.request("DELETE", f"{LEASES}/one")
+    await harness.advance(10)
+    assert await harness.exists(f"{LEASES}/one")
 
 
-async def test_a_deleted_node_stays_away_and_gets_no_lease(world: NodeAgentHarness) -> None:
-    await world.cluster.request("DELETE", f"{NODES}/one")
-    await world.cluster.request("DELETE", f"{LEASES}/one")
-    await world.advance(30)
-    assert not await world.exists(f"{NODES}/one")
-    assert not await world.exists(f"{LEASES}/one")
+async def test_a_deleted_node_stays_away_and_gets_no_lease(harness: NodeAgentHarness) -> None:
+    await harness.cluster.request("DELETE", f"{NODES}/one")
+    await harness.cluster.request("DELETE", f"{LEASES}/one")
+    await harness.advance(30)
+    assert not await harness.exists(f"{NODES}/one")
+    assert not await harness.exists(f"{LEASES}/one")
 
 
-async def test_a_node_that_was_considered_lost_recovers(world: NodeAgentHarness) -> None:
+async def test_a_node_that_was_considered_lost_recovers(harness: NodeAgentHarness) -> None:
     dead = [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]
-    await world.cluster.merge(f"{NODES}/one/status", {"status": {"conditions": dead}})
-    await world.advance(0)
-    assert await ready(world.cluster) == ("True", "KubeletReady")
+    await harness.cluster.merge(f"{NODES}/one/status", {"status": {"conditions": dead}})
+    await harness.advance(0)
+    assert await ready(harness.cluster) == ("True", "KubeletReady")
 
 
 async def test_many_leases_are_renewed_a_few_at_a_time() -> None:
     nodes = [node(f"n{number}") for number in range(30)]
-    async with running_node_agent(*nodes) as world:
-        start = await renewed(world, "n0")
-        await world.advance(1)
-        assert sum([await renewed(world, each.name) > start for each in nodes]) == 3
-        await world.advance(9)
-        assert all([await renewed(world, each.name) > start for each in nodes])
+    async with running_node_agent(*nodes) as harness:
+        start = await renewed(harness, "n0")
+        await harness.advance(1)
+        assert sum([await renewed(harness, each.name) > start for each in nodes]) == 3
+        await harness.advance(9)
+        assert all([await renewed(harness, each.name) > start for each in nodes])
 
 
 async def test_a_restart_keeps_what_an_administrator_has_set() -> None:
@@ -107,8 +107,8 @@ async def test_a_restart_keeps_what_an_administrator_has_set() -> None:
 
 async def test_taints_of_a_declaration_are_there_from_the_start() -> None:
     taint = Taint(key="gpu", value="yes", effect="NoSchedule")
-    async with running_node_agent(node(taints=(taint,), unschedulable=True)) as world:
-        spec = (await world.cluster.get(f"{NODES}/one"))["spec"]
+    async with running_node_agent(node(taints=(taint,), unschedulable=True)) as harness:
+        spec = (await harness.cluster.get(f"{NODES}/one"))["spec"]
         assert spec["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
         assert spec["unschedulable"] is True
 
@@ -124,18 +124,18 @@ async def test_nodes_go_with_their_agent_unless_they_are_kept() -> None:
 
 
 async def test_an_agent_of_several_nodes_leaves_the_pods_of_others_alone() -> None:
-    async with running_node_agent(node("one"), node("two")) as world:
-        await world.run(pod("mine", on="two"))
-        await world.run(pod("theirs", on="three"))
-        assert await world.phase("mine") == "Running"
-        assert await world.phase("theirs") == "Pending"
-        assert len(world.agent) == 1
+    async with running_node_agent(node("one"), node("two")) as harness:
+        await harness.run(pod("mine", on="two"))
+        await harness.run(pod("theirs", on="three"))
+        assert await harness.phase("mine") == "Running"
+        assert await harness.phase("theirs") == "Pending"
+        assert len(harness.agent) == 1
 
 
-async def test_a_pod_that_does_not_tolerate_being_driven_out_is_refused(world: NodeAgentHarness) -> None:
+async def test_a_pod_that_does_not_tolerate_being_driven_out_is_refused(harness: NodeAgentHarness) -> None:
     taint = {"key": "broken", "effect": "NoExecute"}
-    await world.cluster.merge(f"{NODES}/one", {"spec": {"taints": [taint]}})
-    await world.run(pod("a"))
-    await world.run(pod("b", tolerations=[{"key": "broken", "operator": "Exists"}]))
-    assert (await world.status("a"))["reason"] == "TaintToleration"
-    assert await world.phase("b") == "Running"
+    await harness.cluster.merge(f"{NODES}/one", {"spec": {"taints": [taint]}})
+    await harness.run(pod("a"))
+    await harness.run(pod("b", tolerations=[{"key": "broken", "operator": "Exists"}]))
+    assert (await harness.status("a"))["reason"] == "TaintToleration"
+    assert await harness.phase("b") == "Running"

@@ -35,51 +35,51 @@ FIRST = "kohort: pod default/a on node one, run 1 is simulated: no process runs,
 PATIENCE = 60.0
 
 
-async def text(world: NodeAgentHarness, name: str = "a", container: str = "main", **options: object) -> str:
+async def text(harness: NodeAgentHarness, name: str = "a", container: str = "main", **options: object) -> str:
     asked = PodLogOptions(container, **options)  # type: ignore[arg-type]
-    return b"".join([part async for part in world.agent.logs("default", name, asked)]).decode()
+    return b"".join([part async for part in harness.agent.logs("default", name, asked)]).decode()
 
 
-async def test_a_simulated_container_reports_what_it_simulates(world: NodeAgentHarness) -> None:
-    await world.run(pod(annotations={"run_seconds": 5}))
-    assert (await text(world)).splitlines() == [FIRST, "kohort: runs for 5 s, then exits with 0"]
-    await world.advance(5)
-    assert (await text(world)).splitlines()[2] == "kohort: exits with 0 (Completed)"
+async def test_a_simulated_container_reports_what_it_simulates(harness: NodeAgentHarness) -> None:
+    await harness.run(pod(annotations={"run_seconds": 5}))
+    assert (await text(harness)).splitlines() == [FIRST, "kohort: runs for 5 s, then exits with 0"]
+    await harness.advance(5)
+    assert (await text(harness)).splitlines()[2] == "kohort: exits with 0 (Completed)"
 
 
-async def test_a_part_of_the_log_can_be_requested(world: NodeAgentHarness) -> None:
-    await world.run(pod(annotations={"run_seconds": 5}))
-    await world.advance(6)
+async def test_a_part_of_the_log_can_be_requested(harness: NodeAgentHarness) -> None:
+    await harness.run(pod(annotations={"run_seconds": 5}))
+    await harness.advance(6)
     end = "kohort: exits with 0 (Completed)\n"
-    assert await text(world, tail_lines=1) == end
-    assert await text(world, since_seconds=2) == end
-    assert await text(world, limit_bytes=6) == "kohort"
-    assert await text(world, tail_lines=1, timestamps=True) == f"2026-01-01T00:00:05.000000Z {end}"
-    assert await text(world, tail_lines=0) == ""
+    assert await text(harness, tail_lines=1) == end
+    assert await text(harness, since_seconds=2) == end
+    assert await text(harness, limit_bytes=6) == "kohort"
+    assert await text(harness, tail_lines=1, timestamps=True) == f"2026-01-01T00:00:05.000000Z {end}"
+    assert await text(harness, tail_lines=0) == ""
 
 
-async def test_the_log_of_the_previous_run_can_be_requested(world: NodeAgentHarness) -> None:
-    await world.run(pod(restart="OnFailure", annotations={"run_seconds": 5, "fail_times": 1}))
+async def test_the_log_of_the_previous_run_can_be_requested(harness: NodeAgentHarness) -> None:
+    await harness.run(pod(restart="OnFailure", annotations={"run_seconds": 5, "fail_times": 1}))
     with pytest.raises(StatusError, match='previous terminated container "main" in pod "a" not found'):
-        await text(world, previous=True)
-    await world.advance(6)
-    assert "kohort: exits with 1 (Error)" in await text(world, previous=True)
-    assert "run 2" in await text(world)
+        await text(harness, previous=True)
+    await harness.advance(6)
+    assert "kohort: exits with 1 (Error)" in await text(harness, previous=True)
+    assert "run 2" in await text(harness)
 
 
-async def test_a_followed_log_ends_with_its_container(world: NodeAgentHarness) -> None:
-    await world.run(pod(annotations={"run_seconds": 5}))
-    reading = asyncio.create_task(text(world, follow=True))
-    await world.advance(4)
+async def test_a_followed_log_ends_with_its_container(harness: NodeAgentHarness) -> None:
+    await harness.run(pod(annotations={"run_seconds": 5}))
+    reading = asyncio.create_task(text(harness, follow=True))
+    await harness.advance(4)
     assert not reading.done()
-    await world.advance(1)
+    await harness.advance(1)
     assert reading.done()
     assert (await reading).endswith("kohort: exits with 0 (Completed)\n")
 
 
-async def test_a_followed_log_ends_with_its_reader(world: NodeAgentHarness) -> None:
-    await world.run(pod(restart="Always"))
-    output = world.agent.logs("default", "a", PodLogOptions("main", follow=True))
+async def test_a_followed_log_ends_with_its_reader(harness: NodeAgentHarness) -> None:
+    await harness.run(pod(restart="Always"))
+    output = harness.agent.logs("default", "a", PodLogOptions("main", follow=True))
     assert FIRST in (await anext(output)).decode()
     await output.aclose()  # type: ignore[attr-defined]
 
@@ -91,14 +91,14 @@ async def test_a_followed_log_ends_with_its_reader(world: NodeAgentHarness) -> N
         ("other", 'container "other" not found in pod "a"'),
     ],
 )
-async def test_a_container_without_a_log_reports_why(world: NodeAgentHarness, container: str, why: str) -> None:
-    await world.run(pod(annotations={"start_seconds": 5}))
+async def test_a_container_without_a_log_reports_why(harness: NodeAgentHarness, container: str, why: str) -> None:
+    await harness.run(pod(annotations={"start_seconds": 5}))
     with pytest.raises(StatusError) as caught:
-        await text(world, container=container)
+        await text(harness, container=container)
     assert str(caught.value) == why
 
 
-async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: NodeAgentHarness) -> None:
+async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(harness: NodeAgentHarness) -> None:
     source = AgentLogs()
     with pytest.raises(StatusError, match="pod a does not have a host assigned"):
         source.open({"metadata": {"name": "a"}, "spec": {}}, PodLogOptions("main"))
@@ -142,7 +142,7 @@ class NodeLogsHarness:
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[NodeLogsHarness]:
+async def endpoint(tmp_path: Path) -> AsyncIterator[NodeLogsHarness]:
     source = AgentLogs()
     async with running_api_server(ServerSettings(data=tmp_path / "data", logs=source)) as server:
         authority = FileCertificateAuthority.at(tmp_path / "data" / "keys", SystemClock().wall())
@@ -158,45 +158,45 @@ async def site(tmp_path: Path) -> AsyncIterator[NodeLogsHarness]:
 LOG = "/containerLogs/default/a/main"
 
 
-async def test_the_server_passes_logs_on_from_an_agent_of_its_own_process(site: NodeLogsHarness) -> None:
-    await site.run(run_seconds="forever")
-    assert (await site.pods.log(("default", "a"))).decode().splitlines()[0] == FIRST
-    assert await site.pods.log(("default", "a"), LogOptions(limit_bytes=6)) == b"kohort"
+async def test_the_server_passes_logs_on_from_an_agent_of_its_own_process(endpoint: NodeLogsHarness) -> None:
+    await endpoint.run(run_seconds="forever")
+    assert (await endpoint.pods.log(("default", "a"))).decode().splitlines()[0] == FIRST
+    assert await endpoint.pods.log(("default", "a"), LogOptions(limit_bytes=6)) == b"kohort"
 
 
-async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(site: NodeLogsHarness) -> None:
-    site.source.agents.clear()
-    pair = site.pair(ADMIN)
-    site.source.remote = RemoteLogs(site.client, KeyPair(pair.certificate_pem, pair.key_pem))
-    await site.run(run_seconds=1)
+async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(endpoint: NodeLogsHarness) -> None:
+    endpoint.source.agents.clear()
+    pair = endpoint.pair(ADMIN)
+    endpoint.source.remote = RemoteLogs(endpoint.client, KeyPair(pair.certificate_pem, pair.key_pem))
+    await endpoint.run(run_seconds=1)
     async with asyncio.timeout(PATIENCE):
-        parts = [part async for part in site.pods.follow_log(("default", "a"), LogOptions(tail_lines=1))]
+        parts = [part async for part in endpoint.pods.follow_log(("default", "a"), LogOptions(tail_lines=1))]
     assert b"".join(parts).decode().splitlines()[-1] == "kohort: exits with 0 (Completed)"
 
 
-async def test_the_endpoint_returns_what_a_kubelet_does(site: NodeLogsHarness) -> None:
-    await site.run(run_seconds="forever")
-    assert (await site.ask(ADMIN, f"{LOG}?tailLines=1")) == (200, "kohort: runs until it is deleted\n")
+async def test_the_endpoint_returns_what_a_kubelet_does(endpoint: NodeLogsHarness) -> None:
+    await endpoint.run(run_seconds="forever")
+    assert (await endpoint.ask(ADMIN, f"{LOG}?tailLines=1")) == (200, "kohort: runs until it is deleted\n")
     other = "/containerLogs/default/b/main"
-    assert await site.ask(ADMIN, other) == (404, 'pod "b" does not exist')
+    assert await endpoint.ask(ADMIN, other) == (404, 'pod "b" does not exist')
     missing = "/containerLogs/default/a/other"
-    assert await site.ask(ADMIN, missing) == (404, 'container "other" not found in pod "a"')
-    assert (await site.ask(ADMIN, f"{LOG}?tailLines=-1"))[0] == 400
-    assert (await site.ask(ADMIN, "/pods"))[0] == 404
+    assert await endpoint.ask(ADMIN, missing) == (404, 'container "other" not found in pod "a"')
+    assert (await endpoint.ask(ADMIN, f"{LOG}?tailLines=-1"))[0] == 400
+    assert (await endpoint.ask(ADMIN, "/pods"))[0] == 404
 
 
-async def test_a_certificate_alone_grants_no_access_to_logs(site: NodeLogsHarness) -> None:
-    await site.run(run_seconds="forever")
-    assert await site.ask(UNPRIVILEGED, LOG) == (403, "Forbidden")
+async def test_a_certificate_alone_grants_no_access_to_logs(endpoint: NodeLogsHarness) -> None:
+    await endpoint.run(run_seconds="forever")
+    assert await endpoint.ask(UNPRIVILEGED, LOG) == (403, "Forbidden")
 
 
-async def test_without_a_certificate_there_is_no_response(site: NodeLogsHarness) -> None:
+async def test_without_a_certificate_there_is_no_response(endpoint: NodeLogsHarness) -> None:
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
-        await site.ask(None, LOG)
+        await endpoint.ask(None, LOG)
 
 
-async def test_a_client_with_an_unknown_certificate_gets_no_response(site: NodeLogsHarness) -> None:
-    await site.run(run_seconds="forever")
-    site._authority = FileCertificateAuthority.create(SystemClock().wall())
+async def test_a_client_with_an_unknown_certificate_gets_no_response(endpoint: NodeLogsHarness) -> None:
+    await endpoint.run(run_seconds="forever")
+    endpoint._authority = FileCertificateAuthority.create(SystemClock().wall())
     with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
-        await site.ask(ADMIN, LOG)
+        await endpoint.ask(ADMIN, LOG)

@@ -75,8 +75,8 @@ def test_more_pods_than_addresses_share_them() -> None:
     assert [addresses.allocate("one", "") for _ in range(3)] == ["10.128.0.1", "10.128.0.2", "10.128.0.1"]
 
 
-async def address(world: NodeAgentHarness, name: str) -> str:
-    return str((await world.status(name))["podIP"])
+async def address(harness: NodeAgentHarness, name: str) -> str:
+    return str((await harness.status(name))["podIP"])
 
 
 async def block(cluster: InMemoryApiServer, name: str) -> str:
@@ -109,26 +109,26 @@ async def test_a_later_agent_assigns_no_address_in_use() -> None:
 async def test_a_node_that_has_no_block_yet_gets_one() -> None:
     async with running_apiserver() as cluster:
         await cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}})
-        async with running_agent(cluster) as world:
-            await world.run(pod("a"))
-            assert ip_address(await address(world, "a")) in ip_network(await block(cluster, "one"))
+        async with running_agent(cluster) as harness:
+            await harness.run(pod("a"))
+            assert ip_address(await address(harness, "a")) in ip_network(await block(cluster, "one"))
 
 
 async def test_an_agent_without_permission_to_list_nodes_derives_addresses_from_names() -> None:
     async with running_apiserver() as cluster:
         transport = OwnNodeTransport(cluster.core.transport(ADMIN))
-        async with running_agent(cluster, transport=transport) as world:
-            await world.run(pod("a"))
-            assert ip_address(await address(world, "a")) in ip_network(PodCidrAllocator([]).pick("one", 10))
+        async with running_agent(cluster, transport=transport) as harness:
+            await harness.run(pod("a"))
+            assert ip_address(await address(harness, "a")) in ip_network(PodCidrAllocator([]).pick("one", 10))
             assert "podCIDR" not in (await cluster.get(f"{NODES}/one"))["spec"]
 
 
 async def test_pods_of_the_host_have_its_address_and_their_node_no_block() -> None:
-    async with running_apiserver() as cluster, running_agent(cluster, node("other")) as world:
+    async with running_apiserver() as cluster, running_agent(cluster, node("other")) as harness:
         runtime = SimulatedRuntime(cluster.clock)
-        agent = NodeAgent(world.client, NodeRegistration((node("one"),)), runtime, HostAddress("127.0.0.9"))
+        agent = NodeAgent(harness.client, NodeRegistration((node("one"),)), runtime, HostAddress("127.0.0.9"))
         await agent.start(AgentDefaults())
-        await world.run(pod("a"))
-        assert await address(world, "a") == "127.0.0.9"
+        await harness.run(pod("a"))
+        assert await address(harness, "a") == "127.0.0.9"
         assert "podCIDR" not in (await cluster.get(f"{NODES}/one"))["spec"]
         await agent.stop()

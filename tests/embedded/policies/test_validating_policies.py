@@ -11,10 +11,10 @@ from embedded.policies.writes import (
     OLD_DEPLOYMENTS,
     binding,
     deployment,
+    harness,
     param,
     policy,
     rule,
-    world,
     write,
 )
 from kohort.embedded.admission.attributes import AdmissionAttributes
@@ -30,7 +30,7 @@ async def judged(
     a_write: AdmissionAttributes | None = None,
     a_world: PolicyContext | None = None,
 ) -> PolicyResult:
-    return await evaluate([a_policy], [a_binding or binding()], a_write or write(deployment(9)), a_world or world())
+    return await evaluate([a_policy], [a_binding or binding()], a_write or write(deployment(9)), a_world or harness())
 
 
 async def texts(*arguments: Any) -> list[str]:
@@ -130,7 +130,7 @@ async def test_a_binding_narrows_further() -> None:
 
 async def test_a_policy_sees_the_version_that_it_names() -> None:
     constraints = {"resourceRules": [rule("deployments", apiVersions=["v1beta1"])]}
-    a_world = world(versions=(DEPLOYMENTS, OLD_DEPLOYMENTS))
+    a_world = harness(versions=(DEPLOYMENTS, OLD_DEPLOYMENTS))
     old_only = policy("object.apiVersion == 'apps/v1beta1'", matchConstraints=constraints)
     assert await texts(old_only, None, None, a_world) == []
 
@@ -158,9 +158,9 @@ WITH_LIMIT: dict[str, Json] = {"paramKind": {"apiVersion": "v1", "kind": "Config
 async def test_a_policy_is_evaluated_with_every_parameter_that_its_binding_selects() -> None:
     limits = [param("ConfigMap", name, "team", data={"max": most}) for name, most in (("a", "3"), ("b", "20"))]
     bounded = policy("object.spec.replicas <= int(params.data.max)", **WITH_LIMIT)
-    assert len(await texts(bounded, binding(paramRef={"name": "a"}), None, world(*limits))) == 1
-    assert await texts(bounded, binding(paramRef={"name": "b"}), None, world(*limits)) == []
-    assert len(await texts(bounded, binding(paramRef={"selector": {}}), None, world(*limits))) == 1
+    assert len(await texts(bounded, binding(paramRef={"name": "a"}), None, harness(*limits))) == 1
+    assert await texts(bounded, binding(paramRef={"name": "b"}), None, harness(*limits)) == []
+    assert len(await texts(bounded, binding(paramRef={"selector": {}}), None, harness(*limits))) == 1
 
 
 async def test_parameters_that_are_not_there_deny_where_the_binding_specifies_it() -> None:

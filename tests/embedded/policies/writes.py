@@ -84,7 +84,7 @@ def may_get_only(question: AuthorizationCheck) -> AuthorizerDecision:
     return AuthorizerDecision(allowed=question.verb == "get", reason="" if question.verb == "get" else "no grant")
 
 
-def world(*params: Json, namespaces: Json = None, versions: tuple[ServedResource, ...] = ()) -> PolicyContext:
+def harness(*params: Json, namespaces: Json = None, versions: tuple[ServedResource, ...] = ()) -> PolicyContext:
     known = {"team": labelled(stage="test"), **(namespaces or {})}
     return PolicyContext(
         known.get, ParameterStore(*params), may_get_only, lambda resource: versions or (resource,), converted

@@ -7,7 +7,7 @@ from embedded.runtimes.harness import RuntimeHarness, running_process_runtime
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
+async def harness(tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
     """A process runtime of its own for each test."""
     async with running_process_runtime(tmp_path / "data") as found:
         yield found

@@ -9,10 +9,10 @@ from embedded.runtimes.harness import running_process_runtime
 
 
 async def main(data: Path) -> None:
-    async with running_process_runtime(data) as world:
+    async with running_process_runtime(data) as harness:
         print("ready", flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
-            run = world.run(json.loads(line))
+            run = harness.run(json.loads(line))
             await run.wait_started()
             print("started", flush=True)
         await asyncio.Event().wait()

@@ -175,11 +175,11 @@ def process_runtime(cluster: InMemoryApiServer, data: Path, settings: Mapping[st
 async def running_runtime(cluster: InMemoryApiServer, data: Path, runtime: Runtime) -> AsyncIterator[RuntimeHarness]:
     """Runs a runtime until the context exits, which stops its pods."""
     await runtime.start()
-    world = RuntimeHarness(cluster, data, runtime)
+    harness = RuntimeHarness(cluster, data, runtime)
     try:
-        yield world
+        yield harness
     finally:
-        await close_runs(world.runs)
+        await close_runs(harness.runs)
         await runtime.stop()
 
 
@@ -188,6 +188,6 @@ async def running_process_runtime(data: Path, **settings: Any) -> AsyncIterator[
     """Runs a process runtime on an empty API server until the context exits."""
     async with (
         running_apiserver() as cluster,
-        running_runtime(cluster, data, process_runtime(cluster, data, settings)) as world,
+        running_runtime(cluster, data, process_runtime(cluster, data, settings)) as harness,
     ):
-        yield world
+        yield harness

@@ -51,32 +51,32 @@ def running(cluster: InMemoryApiServer, data: Path) -> AbstractAsyncContextManag
 
 
 @pytest.fixture
-async def world(podman: Path, tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
+async def harness(podman: Path, tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
     async with running_apiserver() as cluster, running(cluster, tmp_path / "data") as found:
         yield found
 
 
-async def test_a_container_runs_ends_and_is_removed(world: RuntimeHarness, podman: Path) -> None:
-    run = world.run(pod(container(script="echo hello; exit 3")))
+async def test_a_container_runs_ends_and_is_removed(harness: RuntimeHarness, podman: Path) -> None:
+    run = harness.run(pod(container(script="echo hello; exit 3")))
     end = await run.termination()
     assert (end.exit_code, end.reason) == (3, "Error")
     assert await run.log() == "hello\n"
     assert run.events.messages("Pulled") == ['Container image "busybox:1" already present on machine']
     await run.running.close()
-    world.runs.clear()
+    harness.runs.clear()
     [name] = [call[call.index("--name") + 1] for call in calls(podman, "create")]
     assert calls(podman, "rm") == [["--force", name]]
 
 
-async def test_restarts_are_new_containers(world: RuntimeHarness, podman: Path) -> None:
-    run = world.run(pod(container(script="exit 1"), restart="OnFailure"))
+async def test_restarts_are_new_containers(harness: RuntimeHarness, podman: Path) -> None:
+    run = harness.run(pod(container(script="exit 1"), restart="OnFailure"))
     await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.status().restarts == 1)
     names = [call[call.index("--name") + 1].rpartition("_")[2] for call in calls(podman, "create")]
     assert names == ["0", "1"]
 
 
-async def test_stop_signals_and_memory_that_ran_out_is_reported(world: RuntimeHarness, podman: Path) -> None:
-    run = world.run(pod(container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done")))
+async def test_stop_signals_and_memory_that_ran_out_is_reported(harness: RuntimeHarness, podman: Path) -> None:
+    run = harness.run(pod(container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done")))
     await run.wait_started()
     run.running.stop(30)
     end = await run.termination()
@@ -84,38 +84,38 @@ async def test_stop_signals_and_memory_that_ran_out_is_reported(world: RuntimeHa
     assert [call[:2] for call in calls(podman, "kill")] == [["--signal", "TERM"]]
 
 
-async def test_a_pre_stop_hook_may_sleep_for_a_time(world: RuntimeHarness) -> None:
+async def test_a_pre_stop_hook_may_sleep_for_a_time(harness: RuntimeHarness) -> None:
     lifecycle = {"preStop": {"sleep": {"seconds": 1}}}
     found = container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done", lifecycle=lifecycle)
-    run = world.run(pod(found))
+    run = harness.run(pod(found))
     await run.wait_started()
     run.running.stop(30)
     assert (await run.termination()).exit_code == 42
     assert run.events.messages("FailedPreStopHook") == []
 
 
-async def test_the_log_can_replace_the_termination_message(world: RuntimeHarness) -> None:
+async def test_the_log_can_replace_the_termination_message(harness: RuntimeHarness) -> None:
     found = container(script="echo one; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
-    assert (await world.run(pod(found)).termination()).message == "one\n"
+    assert (await harness.run(pod(found)).termination()).message == "one\n"
 
 
 async def test_containers_of_pods_that_the_api_no_longer_has_are_removed(podman: Path, tmp_path: Path) -> None:
     async with running_apiserver() as cluster:
-        async with running(cluster, tmp_path / "data") as world:
-            await world.run(pod(container(command=["sleep", "1000"]))).wait_started()
-            world.runs.clear()
+        async with running(cluster, tmp_path / "data") as harness:
+            await harness.run(pod(container(command=["sleep", "1000"]))).wait_started()
+            harness.runs.clear()
         async with running(cluster, tmp_path / "data"):
             await eventually_true(lambda: calls(podman, "rm"))
 
 
-async def test_a_program_that_is_not_in_the_image_is_named(world: RuntimeHarness) -> None:
-    end = await world.run(pod(container(command=["no-such-program"]))).termination()
+async def test_a_program_that_is_not_in_the_image_is_named(harness: RuntimeHarness) -> None:
+    end = await harness.run(pod(container(command=["no-such-program"]))).termination()
     assert (end.exit_code, end.reason) == (128, "StartError")
     assert "no-such-program" in end.message
 
 
-async def test_an_image_that_can_t_be_pulled_is_tried_again(world: RuntimeHarness) -> None:
-    run = world.run(pod(container(image="absent/broken:1", script="true")))
+async def test_an_image_that_can_t_be_pulled_is_tried_again(harness: RuntimeHarness) -> None:
+    run = harness.run(pod(container(image="absent/broken:1", script="true")))
     await run.wait_until(lambda: len(run.events.messages("Failed")) == 2)
     state = run.status().state
     assert state == ContainerWaiting("ErrImagePull", "initializing source: manifest unknown")
@@ -128,33 +128,33 @@ async def test_an_image_that_can_t_be_pulled_is_tried_again(world: RuntimeHarnes
     await run.finished()
 
 
-async def test_an_image_that_must_not_be_pulled_is_waited_for(world: RuntimeHarness) -> None:
-    run = world.run(pod(container(image="absent:1", script="true", imagePullPolicy="Never")))
+async def test_an_image_that_must_not_be_pulled_is_waited_for(harness: RuntimeHarness) -> None:
+    run = harness.run(pod(container(image="absent:1", script="true", imagePullPolicy="Never")))
     await run.wait_until(lambda: run.events.messages("Failed"))
     assert run.status().state == ContainerWaiting(
         "ErrImageNeverPull", 'Container image "absent:1" is not present with pull policy of Never'
     )
 
 
-async def test_volumes_and_variables_reach_the_container_and_no_argument(world: RuntimeHarness, podman: Path) -> None:
+async def test_volumes_and_variables_reach_the_container_and_no_argument(harness: RuntimeHarness, podman: Path) -> None:
     data = {"token": b64encode(b"hush").decode(), "many": b64encode(b"hush\nhush").decode()}
     metadata = {"name": "keys", "namespace": "default"}
-    await world.cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-    await world.cluster.create(make_config_map("settings", color="red"))
+    await harness.cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+    await harness.cluster.create(make_config_map("settings", color="red"))
     found = container(
         script='echo "$token"; echo "$many"; echo "$W"',
         envFrom=[{"secretRef": {"name": "keys"}}],
         env=[{"name": "W", "value": "word"}],
         volumeMounts=[{"name": "settings", "mountPath": "/etc/settings", "readOnly": True}],
     )
-    run = world.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
+    run = harness.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
     await run.termination()
     assert await run.log() == "hush\nhush\nhush\nword\n"
     assert "hush" not in (podman / "store/calls").read_text()
     [call] = calls(podman, "create")
     [mount] = [part for part in call if "/etc/settings" in part]
     assert mount.endswith(",target=/etc/settings,readonly")
-    assert not list((world.data / "pods").rglob("env-*"))
+    assert not list((harness.data / "pods").rglob("env-*"))
 
 
 async def test_the_next_agent_continues_with_running_containers(podman: Path, tmp_path: Path) -> None:
@@ -162,11 +162,11 @@ async def test_the_next_agent_continues_with_running_containers(podman: Path, tm
         found = pod(container(command=["sleep", "1000"]))
         created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
         found["metadata"] = created["metadata"]
-        async with running(cluster, tmp_path / "data") as world:
-            await world.run(found).wait_started()
-            world.runs.clear()
-        async with running(cluster, tmp_path / "data") as world:
-            run = world.run(found)
+        async with running(cluster, tmp_path / "data") as harness:
+            await harness.run(found).wait_started()
+            harness.runs.clear()
+        async with running(cluster, tmp_path / "data") as harness:
+            run = harness.run(found)
             await run.wait_started()
             assert len(calls(podman, "create")) == 1
             run.running.stop(30)

@@ -117,37 +117,37 @@ async def test_after_a_crash_every_pod_is_found_again_ended_or_reported_lost(
     await gone(shim_of(tmp_path, ends))
     orphan, abandoned = pid_of(tmp_path, unwanted), pid_of(tmp_path, lost)
     os.kill(shim_of(tmp_path, lost), signal.SIGKILL)
-    async with successor(cluster, tmp_path) as world:
-        await check_found_again(world, runs_on, before)
-        await check_reports(world, ends)
-        await check_lost(world, lost, abandoned)
+    async with successor(cluster, tmp_path) as harness:
+        await check_found_again(harness, runs_on, before)
+        await check_reports(harness, ends)
+        await check_lost(harness, lost, abandoned)
         await gone(orphan)
         await eventually_true(lambda: not (tmp_path / "pods" / unwanted["metadata"]["uid"]).exists())
         assert not (tmp_path / "scratch" / unwanted["metadata"]["uid"]).exists()
 
 
-async def check_found_again(world: RuntimeHarness, found: Object, before: int) -> None:
-    run = world.run(found)
+async def check_found_again(harness: RuntimeHarness, found: Object, before: int) -> None:
+    run = harness.run(found)
     await run.wait_started()
-    assert pid_of(world.data, found) == before
+    assert pid_of(harness.data, found) == before
     assert await run.wait_for_log("one") == "one\n"
-    let_go(world.data, found)
+    let_go(harness.data, found)
     assert (await run.termination()).exit_code == 5
     assert await run.log() == "one\ntwo\n"
 
 
-async def check_reports(world: RuntimeHarness, found: Object) -> None:
+async def check_reports(harness: RuntimeHarness, found: Object) -> None:
     """It ended while there was no agent."""
-    run = world.run(found)
+    run = harness.run(found)
     end = await run.termination()
     assert (end.exit_code, end.reason) == (5, "Error")
     assert await run.log() == "one\ntwo\n"
 
 
-async def check_lost(world: RuntimeHarness, found: Object, abandoned: int) -> None:
+async def check_lost(harness: RuntimeHarness, found: Object, abandoned: int) -> None:
     """Its shim was killed too: what it left is ended, and the pod begins anew."""
-    daemon = int(work_file(world.data, found, "daemon").read_text())
-    run = world.run(found)
+    daemon = int(work_file(harness.data, found, "daemon").read_text())
+    run = harness.run(found)
     await run.wait_started()
     await gone(abandoned, daemon)
     last = run.status().last
@@ -156,12 +156,12 @@ async def check_lost(world: RuntimeHarness, found: Object, abandoned: int) -> No
     assert run.status().restarts == 1
 
 
-async def test_a_crashed_shim_ends_its_containers_and_the_pod_continues(world: RuntimeHarness) -> None:
+async def test_a_crashed_shim_ends_its_containers_and_the_pod_continues(harness: RuntimeHarness) -> None:
     found = pod(container(command=["sleep", "1000"]), restart="OnFailure")
-    run = world.run(found)
+    run = harness.run(found)
     await run.wait_started()
-    first = pid_of(world.data, found)
-    os.kill(shim_of(world.data, found), signal.SIGKILL)
+    first = pid_of(harness.data, found)
+    os.kill(shim_of(harness.data, found), signal.SIGKILL)
     await run.wait_until(lambda: run.runs() and run.status().restarts == 1)
     assert not is_alive(first)
     last = run.status().last
@@ -169,21 +169,21 @@ async def test_a_crashed_shim_ends_its_containers_and_the_pod_continues(world: R
     assert last.reason == "ContainerStatusUnknown"
 
 
-async def test_a_pod_of_which_nothing_is_left_is_reported_lost(world: RuntimeHarness) -> None:
+async def test_a_pod_of_which_nothing_is_left_is_reported_lost(harness: RuntimeHarness) -> None:
     found = pod(container(script="true"))
     running = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
     found["status"] = {"containerStatuses": [{"name": "main", "state": running, "restartCount": 2}]}
-    run = world.run(found)
+    run = harness.run(found)
     end = await run.termination()
     assert (end.exit_code, end.reason, run.status().restarts) == (137, "ContainerStatusUnknown", 2)
     assert len(run.events.messages("ShimLost")) == 1
 
 
-async def test_a_pod_that_was_reported_lost_is_not_reported_again(world: RuntimeHarness) -> None:
+async def test_a_pod_that_was_reported_lost_is_not_reported_again(harness: RuntimeHarness) -> None:
     found = pod(container(script="true"))
     lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": "2026-01-01T00:00:00Z"}}
     found["status"] = {"containerStatuses": [{"name": "main", "state": lost}]}
-    run = world.run(found)
+    run = harness.run(found)
     await run.termination()
     assert run.events.messages("ShimLost") == []
 
@@ -197,8 +197,8 @@ async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: InMe
     await runtime.stop()
     assert is_alive(pid_of(tmp_path, found))
     assert isinstance(reported.states[-1].containers[0].state, Running)
-    async with successor(cluster, tmp_path) as world:
-        run = world.run(found)
+    async with successor(cluster, tmp_path) as harness:
+        run = harness.run(found)
         let_go(tmp_path, found)
         assert (await run.termination()).exit_code == 5
 
@@ -215,7 +215,7 @@ async def test_a_stop_can_end_all_pods_instead(cluster: InMemoryApiServer, tmp_p
     assert isinstance(reported.states[-1].containers[0].state, Terminated)
 
 
-async def test_two_agents_do_not_share_a_directory(world: RuntimeHarness) -> None:
-    second = process_runtime(world.cluster, world.data, {})
+async def test_two_agents_do_not_share_a_directory(harness: RuntimeHarness) -> None:
+    second = process_runtime(harness.cluster, harness.data, {})
     with pytest.raises(RuntimeSetupError, match="is used by another agent: stop it, or choose another directory"):
         await second.start()

@@ -24,17 +24,17 @@ def env(name: str, **value_from: Any) -> Object:
     return {"name": name, "valueFrom": value_from}
 
 
-async def output(world: RuntimeHarness, found: Object) -> str:
-    run = world.run(found)
+async def output(harness: RuntimeHarness, found: Object) -> str:
+    run = harness.run(found)
     end = await run.termination()
     text = await run.log()
     assert end.exit_code == 0, (end, text)
     return text
 
 
-async def test_variables_come_from_everywhere(world: RuntimeHarness) -> None:
-    await world.cluster.create(make_config_map("settings", color="red", size="10"))
-    await world.cluster.create(secret("keys", {"token": "hush"}))
+async def test_variables_come_from_everywhere(harness: RuntimeHarness) -> None:
+    await harness.cluster.create(make_config_map("settings", color="red", size="10"))
+    await harness.cluster.create(secret("keys", {"token": "hush"}))
     variables = [
         {"name": "PLAIN", "value": "plain"},
         {"name": "JOINED", "value": "$(PLAIN)-$(S_color)-$(MISSING)-$$(PLAIN)"},
@@ -56,24 +56,26 @@ async def test_variables_come_from_everywhere(world: RuntimeHarness) -> None:
     body = pod(found)
     body["metadata"]["labels"] = {"team": "blue"}
     name = body["metadata"]["name"]
-    lines = (await output(world, body)).split("\n")
+    lines = (await output(harness, body)).split("\n")
     assert lines == ["plain", "plain-red-$(MISSING)-$(PLAIN)", name, "blue", "2", "64", "red", "hush", "", ""]
 
 
-async def test_arguments_are_expanded_too(world: RuntimeHarness) -> None:
+async def test_arguments_are_expanded_too(harness: RuntimeHarness) -> None:
     found = container(command=["echo"], args=["$(WHO)", "$$(WHO)"], env=[{"name": "WHO", "value": "me"}])
-    assert await output(world, pod(found)) == "me $(WHO)\n"
+    assert await output(harness, pod(found)) == "me $(WHO)\n"
 
 
-async def test_nothing_of_the_agent_s_environment_leaks(world: RuntimeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_of_the_agent_s_environment_leaks(
+    harness: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AGENT_PASSWORD", "hush")
-    assert "hush" not in await output(world, pod(container(command=["env"])))
+    assert "hush" not in await output(harness, pod(container(command=["env"])))
 
 
-async def test_volumes_are_at_their_mount_paths(world: RuntimeHarness) -> None:
-    world.needs_mount_paths()
-    await world.cluster.create(make_config_map("settings", color="red", size="10"))
-    await world.cluster.create(secret("keys", {"token": "hush"}))
+async def test_volumes_are_at_their_mount_paths(harness: RuntimeHarness) -> None:
+    harness.needs_mount_paths()
+    await harness.cluster.create(make_config_map("settings", color="red", size="10"))
+    await harness.cluster.create(secret("keys", {"token": "hush"}))
     about = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
     volumes = [
         {"name": "scratch", "emptyDir": {}},
@@ -100,35 +102,35 @@ async def test_volumes_are_at_their_mount_paths(world: RuntimeHarness) -> None:
     """
     body = pod(container(script=script, volumeMounts=mounts), volumes=volumes)
     body["metadata"]["labels"] = {"team": "blue"}
-    text = await output(world, body)
+    text = await output(harness, body)
     assert text == 'x\nred10redhushteam="blue"hush10red600\n400\nwhole\n'
     assert not Path("/kohort-test").exists()
     assert not Path("/etc/kohort-test.conf").exists()
 
 
-async def test_a_volume_can_be_for_reading_only(world: RuntimeHarness) -> None:
-    world.needs_mount_paths()
+async def test_a_volume_can_be_for_reading_only(harness: RuntimeHarness) -> None:
+    harness.needs_mount_paths()
     mount = {"name": "scratch", "mountPath": "/kohort-test", "readOnly": True}
     found = container(script="touch /kohort-test/x 2>/dev/null || echo no", volumeMounts=[mount])
-    assert await output(world, pod(found, volumes=[{"name": "scratch", "emptyDir": {}}])) == "no\n"
+    assert await output(harness, pod(found, volumes=[{"name": "scratch", "emptyDir": {}}])) == "no\n"
 
 
-async def test_containers_share_volumes_and_survive_restarts_with_them(world: RuntimeHarness) -> None:
+async def test_containers_share_volumes_and_survive_restarts_with_them(harness: RuntimeHarness) -> None:
     mounts: Object = {"volumeMounts": [{"name": "shared", "mountPath": "/kohort-test"}]}
     writer = container("writer", script="cd $KOHORT_ROOT/kohort-test; echo word > new; mv new word", **mounts)
     script = "cd $KOHORT_ROOT/kohort-test; while ! test -e word; do sleep 0.01; done; cat word"
     reader = container(script=script, **mounts)
-    assert await output(world, pod(reader, writer, volumes=[{"name": "shared", "emptyDir": {}}])) == "word\n"
+    assert await output(harness, pod(reader, writer, volumes=[{"name": "shared", "emptyDir": {}}])) == "word\n"
 
 
-async def test_a_working_directory_that_is_not_there_is_made(world: RuntimeHarness) -> None:
-    world.needs_mount_paths()
-    assert await output(world, pod(container(script="pwd", workingDir="/kohort-test/deep"))) == "/kohort-test/deep\n"
-    assert await output(world, pod(container(script="pwd", workingDir="/usr"))) == "/usr\n"
+async def test_a_working_directory_that_is_not_there_is_made(harness: RuntimeHarness) -> None:
+    harness.needs_mount_paths()
+    assert await output(harness, pod(container(script="pwd", workingDir="/kohort-test/deep"))) == "/kohort-test/deep\n"
+    assert await output(harness, pod(container(script="pwd", workingDir="/usr"))) == "/usr\n"
 
 
-async def test_each_container_has_a_scratch_directory_of_its_own(world: RuntimeHarness) -> None:
-    text = await output(world, pod(container(script="pwd; echo $HOME; echo $TMPDIR; stat -c %a .")))
+async def test_each_container_has_a_scratch_directory_of_its_own(harness: RuntimeHarness) -> None:
+    text = await output(harness, pod(container(script="pwd; echo $HOME; echo $TMPDIR; stat -c %a .")))
     work, home, temporary, mode = text.splitlines()
     assert work == home
     assert temporary == work.removesuffix("work") + "tmp"
@@ -136,15 +138,15 @@ async def test_each_container_has_a_scratch_directory_of_its_own(world: RuntimeH
 
 
 async def test_mount_paths_move_below_a_directory_where_they_can_t_be_had(tmp_path: Path) -> None:
-    async with running_process_runtime(tmp_path / "data", own_roots=False) as world:
+    async with running_process_runtime(tmp_path / "data", own_roots=False) as harness:
         mount = {"name": "settings", "mountPath": "/kohort-test"}
         found = container(
             script="cat $KOHORT_ROOT/kohort-test/color; pwd; echo bye > $KOHORT_TERMINATION_LOG; exit 3",
             volumeMounts=[mount],
             workingDir="/kohort-test/made",
         )
-        await world.cluster.create(make_config_map("settings", color="red"))
-        run = world.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
+        await harness.cluster.create(make_config_map("settings", color="red"))
+        run = harness.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
         end = await run.termination()
         assert (await run.log()).startswith("red/")
         assert (end.exit_code, end.message) == (3, "bye\n")
@@ -173,40 +175,40 @@ async def wait_for(run: PodRun, reason: str, text: str) -> None:
         (env("X", fieldRef={"fieldPath": "spec.nonsense"}), "unsupported fieldPath: spec.nonsense"),
     ],
 )
-async def test_what_a_variable_needs_is_waited_for(world: RuntimeHarness, variable: Object, message: str) -> None:
-    await world.cluster.create(make_config_map("some", other="value"))
-    run = world.run(pod(container(script="true", env=[variable])))
+async def test_what_a_variable_needs_is_waited_for(harness: RuntimeHarness, variable: Object, message: str) -> None:
+    await harness.cluster.create(make_config_map("some", other="value"))
+    run = harness.run(pod(container(script="true", env=[variable])))
     await wait_for(run, "CreateContainerConfigError", message)
     assert f"Error: {message}" in run.events.messages("Failed")
     run.running.stop(30)
     await run.finished()
 
 
-async def test_a_late_config_map_starts_the_container(world: RuntimeHarness) -> None:
+async def test_a_late_config_map_starts_the_container(harness: RuntimeHarness) -> None:
     found = container(script="echo $color", envFrom=[{"configMapRef": {"name": "late"}}])
-    run = world.run(pod(found))
+    run = harness.run(pod(found))
     await wait_for(run, "CreateContainerConfigError", 'configmap "late" not found')
-    await world.cluster.create(make_config_map("late", color="red"))
+    await harness.cluster.create(make_config_map("late", color="red"))
     await run.termination()
     assert await run.log() == "red\n"
 
 
-async def test_a_volume_that_is_missing_is_waited_for_too(world: RuntimeHarness) -> None:
+async def test_a_volume_that_is_missing_is_waited_for_too(harness: RuntimeHarness) -> None:
     found = container(script="cat $KOHORT_ROOT/late/color", volumeMounts=[{"name": "late", "mountPath": "/late"}])
-    run = world.run(pod(found, volumes=[{"name": "late", "configMap": {"name": "late"}}]))
+    run = harness.run(pod(found, volumes=[{"name": "late", "configMap": {"name": "late"}}]))
     await run.wait_until(lambda: run.events.messages("FailedMount"))
     assert run.events.messages("FailedMount") == [
         'MountVolume.SetUp failed for volume "late" : configmap "late" not found'
     ]
     assert run.status().state == ContainerWaiting("ContainerCreating")
-    await world.cluster.create(make_config_map("late", color="red"))
+    await harness.cluster.create(make_config_map("late", color="red"))
     await run.termination()
     assert await run.log() == "red"
 
 
-async def test_a_kind_of_volume_that_is_not_here_fails_the_pod(world: RuntimeHarness) -> None:
+async def test_a_kind_of_volume_that_is_not_here_fails_the_pod(harness: RuntimeHarness) -> None:
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    run = world.run(pod(container(script="true"), volumes=[claim]))
+    run = harness.run(pod(container(script="true"), volumes=[claim]))
     state = await run.finished()
     assert state.failed is not None
     assert state.failed.reason == "FailedMount"
@@ -219,10 +221,10 @@ async def test_host_paths_are_for_users_that_the_node_allows(tmp_path: Path) -> 
     allowed.mkdir()
     (allowed / "file").write_text("here")
     (allowed / "way-out").symlink_to("/etc")
-    async with running_process_runtime(tmp_path / "data", host_paths=(str(allowed),)) as world:
+    async with running_process_runtime(tmp_path / "data", host_paths=(str(allowed),)) as harness:
         found = container(script="cat $KOHORT_ROOT/host/file", volumeMounts=[{"name": "host", "mountPath": "/host"}])
         for path, fine in ((allowed, True), (Path("/etc"), False), (allowed / "way-out", False)):
-            run = world.run(pod(found, volumes=[{"name": "host", "hostPath": {"path": str(path)}}]))
+            run = harness.run(pod(found, volumes=[{"name": "host", "hostPath": {"path": str(path)}}]))
             state = await run.finished()
             assert (state.failed is None) is fine
             if state.failed is not None:
@@ -238,14 +240,14 @@ def gpus(number: int, name: str = "main", script: str = "echo $CUDA_VISIBLE_DEVI
 
 
 async def test_devices_are_given_to_one_pod_at_a_time(tmp_path: Path) -> None:
-    async with running_process_runtime(tmp_path / "data", devices={"nvidia.com/gpu": 4}) as world:
+    async with running_process_runtime(tmp_path / "data", devices={"nvidia.com/gpu": 4}) as harness:
         hold = "echo [$CUDA_VISIBLE_DEVICES]; exec sleep 1000"
-        first = world.run(pod(gpus(1, script=hold), gpus(2, "other", script=hold)))
+        first = harness.run(pod(gpus(1, script=hold), gpus(2, "other", script=hold)))
         assert await first.wait_for_log("]") == "[0]\n"
         assert await first.wait_for_log("]", "other") == "[1,2]\n"
-        second = world.run(pod(gpus(1, script=hold)))
+        second = harness.run(pod(gpus(1, script=hold)))
         assert await second.wait_for_log("]") == "[3]\n"
-        refused = await world.run(pod(gpus(1))).finished()
+        refused = await harness.run(pod(gpus(1))).finished()
         assert refused.failed == PodFailure(
             "UnexpectedAdmissionError",
             "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
@@ -253,12 +255,12 @@ async def test_devices_are_given_to_one_pod_at_a_time(tmp_path: Path) -> None:
         )
         second.running.stop(0)
         await second.finished()
-        assert await output(world, pod(gpus(1))) == "3\n"
+        assert await output(harness, pod(gpus(1))) == "3\n"
 
 
 async def test_a_container_without_device_requests_sees_no_devices(tmp_path: Path) -> None:
-    async with running_process_runtime(tmp_path / "data", devices={"nvidia.com/gpu": 4}) as world:
-        assert await output(world, pod(gpus(0, script="echo [${CUDA_VISIBLE_DEVICES-unset}]"))) == "[]\n"
+    async with running_process_runtime(tmp_path / "data", devices={"nvidia.com/gpu": 4}) as harness:
+        assert await output(harness, pod(gpus(0, script="echo [${CUDA_VISIBLE_DEVICES-unset}]"))) == "[]\n"
 
 
 # Users
@@ -276,13 +278,13 @@ async def test_a_container_can_run_as_another_user() -> None:
     body["spec"]["securityContext"] = {"runAsUser": 61000, "runAsGroup": 61001}
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o711)
-        async with running_process_runtime(Path(place) / "data") as world:
-            assert (await output(world, body)).split() == ["61234", "61001", "61234", "61000"]
+        async with running_process_runtime(Path(place) / "data") as harness:
+            assert (await output(harness, body)).split() == ["61234", "61001", "61234", "61000"]
 
 
 @as_root
-async def test_a_container_that_must_not_be_root_is_not(world: RuntimeHarness) -> None:
-    run = world.run(pod(container(script="true", securityContext={"runAsNonRoot": True})))
+async def test_a_container_that_must_not_be_root_is_not(harness: RuntimeHarness) -> None:
+    run = harness.run(pod(container(script="true", securityContext={"runAsNonRoot": True})))
     await run.wait_until(lambda: isinstance(run.status().state, ContainerWaiting) and run.events.messages("Failed"))
     assert "container has runAsNonRoot and image will run as root" in run.events.messages("Failed")[0]
 
@@ -290,22 +292,22 @@ async def test_a_container_that_must_not_be_root_is_not(world: RuntimeHarness) -
 # Secrets
 
 
-async def test_secrets_are_in_no_process_list_no_book_and_no_open_directory(world: RuntimeHarness) -> None:
-    await world.cluster.create(secret("keys", {"token": "hush-hush-hush"}))
+async def test_secrets_are_in_no_process_list_no_book_and_no_open_directory(harness: RuntimeHarness) -> None:
+    await harness.cluster.create(secret("keys", {"token": "hush-hush-hush"}))
     mount = {"name": "secret", "mountPath": "/kohort-test"}
     found = container(script="echo ready; exec sleep 1000", volumeMounts=[mount])
     found["env"] = [env("TOKEN", secretKeyRef={"name": "keys", "key": "token"})]
-    run = world.run(pod(found, volumes=[{"name": "secret", "secret": {"secretName": "keys"}}]))
+    run = harness.run(pod(found, volumes=[{"name": "secret", "secret": {"secretName": "keys"}}]))
     await run.wait_for_log("ready")
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             assert b"hush-hush-hush" not in line.read_bytes()
         except OSError:
             continue
-    for path in (world.data / "pods").rglob("*"):
+    for path in (harness.data / "pods").rglob("*"):
         if path.is_file():
             assert b"hush-hush-hush" not in path.read_bytes(), path
     assert "hush" not in repr(run.events.notes) + repr(run.events.states)
-    ours = world.data / "pods" / run.pod["metadata"]["uid"]
-    theirs = world.data / "scratch" / run.pod["metadata"]["uid"]
-    assert [path.stat().st_mode & 0o777 for path in (world.data / "pods", ours, theirs)] == [0o700] * 3
+    ours = harness.data / "pods" / run.pod["metadata"]["uid"]
+    theirs = harness.data / "scratch" / run.pod["metadata"]["uid"]
+    assert [path.stat().st_mode & 0o777 for path in (harness.data / "pods", ours, theirs)] == [0o700] * 3

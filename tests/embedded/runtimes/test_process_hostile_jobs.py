@@ -27,8 +27,8 @@ def place() -> Iterator[Path]:
 
 @asynccontextmanager
 async def closed_world(place: Path, **settings: Any) -> AsyncIterator[RuntimeHarness]:
-    async with running_process_runtime(place / "data", **settings) as world:
-        yield world
+    async with running_process_runtime(place / "data", **settings) as harness:
+        yield harness
 
 
 def as_user(user: int, name: str = "main", script: str = "", **fields: Any) -> Object:
@@ -58,8 +58,8 @@ async def test_a_link_in_place_of_its_own_files_is_not_followed_by_a_job(place: 
         mv $top/{entry} $top/aside 2>/dev/null; rm -rf $top/{entry} 2>/dev/null; ln -s {victim} $top/{entry} 2>/dev/null
         exit 1
     """
-    async with closed_world(place) as world:
-        run = world.run(pod(as_user(USER, script=script), restart="OnFailure"))
+    async with closed_world(place) as harness:
+        run = harness.run(pod(as_user(USER, script=script), restart="OnFailure"))
         await run.wait_until(
             lambda: run.events.states and run.status().restarts and isinstance(run.status().state, ContainerWaiting)
         )
@@ -76,29 +76,29 @@ DIRECTORY = "rm -f $KOHORT_TERMINATION_LOG; mkdir $KOHORT_TERMINATION_LOG; exit 
 
 
 @pytest.mark.parametrize("script", [FIFO, LINK, DIRECTORY], ids=["fifo", "link", "directory"])
-async def test_only_a_regular_file_becomes_the_message(world: RuntimeHarness, script: str) -> None:
-    run = world.run(pod(container(script=script)))
+async def test_only_a_regular_file_becomes_the_message(harness: RuntimeHarness, script: str) -> None:
+    run = harness.run(pod(container(script=script)))
     end = await run.termination()
     assert (end.exit_code, end.message) == (3, "")
 
 
-async def test_a_message_is_cut_at_four_kilobytes(world: RuntimeHarness) -> None:
+async def test_a_message_is_cut_at_four_kilobytes(harness: RuntimeHarness) -> None:
     script = "head -c 5000 /dev/zero | tr '\\0' x > $KOHORT_TERMINATION_LOG; truncate -s 1T $KOHORT_TERMINATION_LOG"
-    end = await world.run(pod(container(script=script))).termination()
+    end = await harness.run(pod(container(script=script))).termination()
     assert end.message == "x" * 4096
 
 
 @pytest.mark.parametrize("what", ["fifo", "link", "huge"])
-async def test_a_log_that_was_replaced_is_not_read(world: RuntimeHarness, what: str) -> None:
+async def test_a_log_that_was_replaced_is_not_read(harness: RuntimeHarness, what: str) -> None:
     """Only a job that runs as the agent's user gets at it; it can't hold up the agent either."""
-    run = world.run(pod(container(script="echo ready; exec sleep 1000")))
+    run = harness.run(pod(container(script="echo ready; exec sleep 1000")))
     await run.wait_for_log("ready")
-    log = world.data / "pods" / run.pod["metadata"]["uid"] / "logs" / "main" / "0.log"
+    log = harness.data / "pods" / run.pod["metadata"]["uid"] / "logs" / "main" / "0.log"
     log.unlink()
     if what == "fifo":
         os.mkfifo(log)
     elif what == "link":
-        other = world.data / "other"
+        other = harness.data / "other"
         other.write_text("2026-01-31T12:00:00.123456789Z stdout F secret\n")
         log.symlink_to(other)
     else:
@@ -111,18 +111,18 @@ async def test_a_log_that_was_replaced_is_not_read(world: RuntimeHarness, what: 
 @as_root
 @pytest.mark.parametrize("own_roots", [True, False])
 async def test_the_user_of_one_pod_can_t_read_the_volumes_of_another(place: Path, own_roots: bool) -> None:
-    async with closed_world(place, own_roots=own_roots) as world:
-        await world.cluster.create(secret("keys", {"token": "hush-hush"}))
+    async with closed_world(place, own_roots=own_roots) as harness:
+        await harness.cluster.create(secret("keys", {"token": "hush-hush"}))
         mount: Object = {"volumeMounts": [{"name": "keys", "mountPath": "/kohort-test"}]}
         holds = "cat $KOHORT_ROOT/kohort-test/token && echo mine > $TMPDIR/mine; echo; exec sleep 1000"
         volumes = [{"name": "keys", "secret": {"secretName": "keys"}}]
-        first = world.run(pod(as_user(USER, script=holds, **mount), volumes=volumes))
+        first = harness.run(pod(as_user(USER, script=holds, **mount), volumes=volumes))
         await first.wait_for_log("hush-hush\n")
-        scratch = world.data / "scratch" / first.pod["metadata"]["uid"]
+        scratch = harness.data / "scratch" / first.pod["metadata"]["uid"]
         script = (
-            f"cat {scratch}/volumes/keys/token {scratch}/containers/main/tmp/mine; ls {scratch} {world.data}/pods; id"
+            f"cat {scratch}/volumes/keys/token {scratch}/containers/main/tmp/mine; ls {scratch} {harness.data}/pods; id"
         )
-        other = world.run(pod(as_user(OTHER, script=script)))
+        other = harness.run(pod(as_user(OTHER, script=script)))
         await other.finished()
         text = await other.log()
         assert "hush-hush" not in text
@@ -133,10 +133,10 @@ async def test_the_user_of_one_pod_can_t_read_the_volumes_of_another(place: Path
 @as_root
 async def test_containers_of_one_pod_share_its_volumes_with_any_users(place: Path) -> None:
     for own_roots in (True, False):
-        async with closed_world(place, own_roots=own_roots) as world:
+        async with closed_world(place, own_roots=own_roots) as harness:
             mount: Object = {"volumeMounts": [{"name": "shared", "mountPath": "/kohort-test"}]}
             first = as_user(OTHER, "first", script="echo word > $KOHORT_ROOT/kohort-test/word", **mount)
-            run = world.run(
+            run = harness.run(
                 pod(
                     as_user(USER, script="cat $KOHORT_ROOT/kohort-test/word", **mount),
                     init=(first,),
@@ -149,17 +149,17 @@ async def test_containers_of_one_pod_share_its_volumes_with_any_users(place: Pat
 
 @as_root
 async def test_the_group_of_another_pod_can_t_be_requested(place: Path) -> None:
-    async with closed_world(place) as world:
-        first = world.run(pod(as_user(USER, script="id -G; exec sleep 1000")))
+    async with closed_world(place) as harness:
+        first = harness.run(pod(as_user(USER, script="id -G; exec sleep 1000")))
         group = (await first.wait_for_log("\n")).split()[-1]
         for asked in ({"supplementalGroups": [int(group)]}, {"runAsGroup": int(group)}, {"fsGroup": int(group)}):
-            run = world.run(pod(as_user(OTHER, script="true"), securityContext=asked))
+            run = harness.run(pod(as_user(OTHER, script="true"), securityContext=asked))
             await refusal(run)
             assert f"group {group} is reserved" in run.events.messages("Failed")[0]
 
 
-async def test_pods_are_indistinguishable_in_the_process_list(world: RuntimeHarness) -> None:
-    run = world.run(pod(container(script="echo ready; exec sleep 1000")))
+async def test_pods_are_indistinguishable_in_the_process_list(harness: RuntimeHarness) -> None:
+    run = harness.run(pod(container(script="echo ready; exec sleep 1000")))
     await run.wait_for_log("ready")
     uid = run.pod["metadata"]["uid"]
     seen = []
@@ -170,7 +170,7 @@ async def test_pods_are_indistinguishable_in_the_process_list(world: RuntimeHarn
             continue
     assert any(b"shim" in line for line in seen)
     assert not [line for line in seen if f"pods/{uid}".encode() in line]
-    assert not [line for line in seen if b"shim" in line and str(world.data).encode() in line]
+    assert not [line for line in seen if b"shim" in line and str(harness.data).encode() in line]
 
 
 @as_root
@@ -178,7 +178,7 @@ async def test_a_mount_point_inside_a_volume_is_not_made_through_a_link(place: P
     directory = place / "root-only"
     directory.mkdir(mode=0o755)
     for own_roots in (True, False):
-        async with closed_world(place, own_roots=own_roots) as world:
+        async with closed_world(place, own_roots=own_roots) as harness:
             outer = {"name": "shared", "mountPath": "/kohort-test"}
             inner = {"name": "inner", "mountPath": "/kohort-test/link/inner/deep"}
             first = as_user(
@@ -189,7 +189,7 @@ async def test_a_mount_point_inside_a_volume_is_not_made_through_a_link(place: P
                 init=(first,),
                 volumes=[{"name": "shared", "emptyDir": {}}, {"name": "inner", "emptyDir": {}}],
             )
-            run = world.run(body)
+            run = harness.run(body)
             await refusal(run)
             assert os.listdir(directory) == []
             assert "symbolic link" in messages(run).lower()
@@ -199,11 +199,11 @@ async def test_a_mount_point_inside_a_volume_is_not_made_through_a_link(place: P
 async def test_a_working_directory_inside_a_volume_is_not_made_through_a_link(place: Path) -> None:
     directory = place / "root-only"
     directory.mkdir(mode=0o755)
-    async with closed_world(place, own_roots=False) as world:
+    async with closed_world(place, own_roots=False) as harness:
         outer: Object = {"volumeMounts": [{"name": "shared", "mountPath": "/kohort-test"}]}
         first = as_user(USER, "first", script=f"ln -s {directory} $KOHORT_ROOT/kohort-test/link", **outer)
         main = as_user(USER, script="true", workingDir="/kohort-test/link/work", **outer)
-        run = world.run(pod(main, init=(first,), volumes=[{"name": "shared", "emptyDir": {}}]))
+        run = harness.run(pod(main, init=(first,), volumes=[{"name": "shared", "emptyDir": {}}]))
         await run.wait_until(lambda: run.events.messages("Failed"))
         assert os.listdir(directory) == []
 
@@ -217,15 +217,15 @@ async def test_everything_that_a_job_leaves_is_removed(place: Path) -> None:
     (outside / "file").touch()
     links = f"cd $HOME && ln -s {outside} link && mkfifo fifo"
     try:
-        async with closed_world(place) as world:
-            run = world.run(pod(container(script=f"{links}; {closed}; cd $HOME; {deep}")))
+        async with closed_world(place) as harness:
+            run = harness.run(pod(container(script=f"{links}; {closed}; cd $HOME; {deep}")))
             uid = run.pod["metadata"]["uid"]
             assert (await run.termination()).exit_code == 0
-            assert work_file(world.data, run.pod, "d").is_dir()
-            world.runs.remove(run)
+            assert work_file(harness.data, run.pod, "d").is_dir()
+            harness.runs.remove(run)
             await run.running.close()
-            assert not (world.data / "scratch" / uid).exists()
-            assert not (world.data / "pods" / uid).exists()
+            assert not (harness.data / "scratch" / uid).exists()
+            assert not (harness.data / "pods" / uid).exists()
             assert (outside / "file").exists()
     finally:
         subprocess.run(["rm", "-rf", str(place / "data")], check=True)

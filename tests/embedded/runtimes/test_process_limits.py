@@ -37,15 +37,15 @@ async def narrow(request: pytest.FixtureRequest) -> AsyncIterator[RuntimeHarness
     settings = {"processes": LIMIT, "log_size": 1 << 20, "log_rate": RATE, "cgroup": request.param}
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o711)
-        async with running_process_runtime(Path(place) / "data", **settings) as world:
-            yield world
+        async with running_process_runtime(Path(place) / "data", **settings) as harness:
+            yield harness
 
 
-def contained(world: RuntimeHarness) -> dict[str, object]:
+def contained(harness: RuntimeHarness) -> dict[str, object]:
     """The user for a fork bomb; skips the test where a bomb could get out."""
     if os.geteuid() == 0:
         return {"runAsUser": UNUSED_USER}
-    if not world.runtime.capabilities.own_roots:  # type: ignore[attr-defined]
+    if not harness.runtime.capabilities.own_roots:  # type: ignore[attr-defined]
         pytest.skip("no way to contain a fork bomb here: not root, and user namespaces are not permitted")
     return {}
 
@@ -69,11 +69,11 @@ async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: RuntimeHarn
     pytest.fail("no bomb ended within five seconds")
 
 
-async def seconds_to_end_a_bomb(world: RuntimeHarness, user: dict[str, object]) -> float:
+async def seconds_to_end_a_bomb(harness: RuntimeHarness, user: dict[str, object]) -> float:
     """Let a bomb grow, check that it stays small, and end its pod; returns when nothing of it is left."""
     # Each process forks as often as it may, and keeps trying in a subshell where a failure ends only that.
     bomb = "bomb() { while :; do (bomb & sleep 1000) 2>/dev/null; sleep 0.1; done; }; echo lit; bomb"
-    run = world.run(pod(container(script=bomb, securityContext=user)))
+    run = harness.run(pod(container(script=bomb, securityContext=user)))
     await run.wait_for_log("lit")
     if user:
         assert LIMIT // 2 < await most_tasks(UNUSED_USER) <= LIMIT + 1
@@ -84,8 +84,8 @@ async def seconds_to_end_a_bomb(world: RuntimeHarness, user: dict[str, object]) 
     return time.monotonic() - began
 
 
-def shim_of(world: RuntimeHarness, pod_uid: str) -> int:
-    book = json.loads((world.data / "pods" / pod_uid / "state.json").read_text())
+def shim_of(harness: RuntimeHarness, pod_uid: str) -> int:
+    book = json.loads((harness.data / "pods" / pod_uid / "state.json").read_text())
     return int(book["shim"]["pid"])
 
 

@@ -54,17 +54,17 @@ pytestmark = [
 @pytest.fixture(params=[None, NO_GROUP], ids=["as the machine permits", "without control groups"])
 async def narrow(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
     """A runtime whose containers may have few processes."""
-    async with running_process_runtime(tmp_path / "data", processes=LIMIT, cgroup=request.param) as world:
-        if world.runtime.capabilities.counts_processes:  # type: ignore[attr-defined]
+    async with running_process_runtime(tmp_path / "data", processes=LIMIT, cgroup=request.param) as harness:
+        if harness.runtime.capabilities.counts_processes:  # type: ignore[attr-defined]
             pytest.skip("the kernel counts the processes of containers here")
-        yield world
+        yield harness
 
 
 @pytest.fixture
 async def bare(tmp_path: Path) -> AsyncIterator[RuntimeHarness]:
     """The same, without control groups."""
-    async with running_process_runtime(tmp_path / "data", processes=LIMIT, cgroup=NO_GROUP) as world:
-        yield world
+    async with running_process_runtime(tmp_path / "data", processes=LIMIT, cgroup=NO_GROUP) as harness:
+        yield harness
 
 
 @pytest.fixture
@@ -141,16 +141,16 @@ async def test_a_pod_with_too_many_processes_is_ended_and_nothing_else(
     assert other.runs()
 
 
-async def fewest_forks(world: RuntimeHarness, code: str, name: str) -> int:
+async def fewest_forks(harness: RuntimeHarness, code: str, name: str) -> int:
     """How often a bomb forked before it was ended: the fewest of a few tries, or the first that is not many."""
     fewest = MOST
     for _ in range(TRIES):
-        run = world.run(pod(python(code, name)))
+        run = harness.run(pod(python(code, name)))
         end = await run.termination()
         assert end.reason == "PIDLimitExceeded"
         assert re.fullmatch(TOO_MANY.format("(pod|container main)"), end.message)
         assert processes_of(name) == 0
-        fewest = min(fewest, forks(world.data, run.pod))
+        fewest = min(fewest, forks(harness.data, run.pod))
         if fewest < BIG:
             break
     return fewest
@@ -189,13 +189,13 @@ async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:
         await eventually_true(lambda: processes_of("at a sign") == 0)
         assert 1 < forks(tmp_path, found) < MOST
         await eventually_true(lambda: not is_alive(monitor_pid(tmp_path)))
-        async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
-            assert (await world.run(found).termination()).reason == "PIDLimitExceeded"
+        async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as harness:
+            assert (await harness.run(found).termination()).reason == "PIDLimitExceeded"
 
 
 async def test_the_task_monitor_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> None:
-    async with running_process_runtime(tmp_path, processes=LIMIT, cgroup=NO_GROUP) as world:
-        await world.run(pod(container(command=["sleep", "1000"]))).wait_started()
+    async with running_process_runtime(tmp_path, processes=LIMIT, cgroup=NO_GROUP) as harness:
+        await harness.run(pod(container(command=["sleep", "1000"]))).wait_started()
         task_monitor = monitor_pid(tmp_path)
         assert is_alive(task_monitor)
     await eventually_true(lambda: not is_alive(task_monitor))
@@ -243,8 +243,8 @@ async def test_an_agent_tries_again_until_recovered_pods_have_a_task_monitor(
         await first.stop()
         (tmp_path / "sentry.err").unlink()
         (tmp_path / "sentry.err").mkdir()
-        async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
-            run = world.run(found)
+        async with running_runtime(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as harness:
+            run = harness.run(found)
             await eventually_true(
                 lambda: f"process limits of running root containers are not enforced: {NO_MONITOR}" in caplog.text
             )
@@ -257,6 +257,6 @@ async def test_an_agent_tries_again_until_recovered_pods_have_a_task_monitor(
 async def test_containers_of_other_users_need_no_task_monitor() -> None:
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o711)
-        async with running_process_runtime(Path(place) / "data", cgroup=NO_GROUP) as world:
-            await world.run(pod(container(script="true", securityContext={"runAsUser": UNUSED_USER}))).termination()
-            assert not (world.data / "sentry").exists()
+        async with running_process_runtime(Path(place) / "data", cgroup=NO_GROUP) as harness:
+            await harness.run(pod(container(script="true", securityContext={"runAsUser": UNUSED_USER}))).termination()
+            assert not (harness.data / "sentry").exists()

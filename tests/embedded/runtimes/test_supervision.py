@@ -24,57 +24,57 @@ from kohort.embedded.runtimes.supervision import Supervision
 
 
 def test_main_containers_start_side_by_side() -> None:
-    play = SupervisionHarness.create(main("a"), main("b"))
-    assert play.take_commands() == [Start("a", 0), Start("b", 0)]
-    assert play.status("a").state == ContainerWaiting("ContainerCreating")
+    harness = SupervisionHarness.create(main("a"), main("b"))
+    assert harness.take_commands() == [Start("a", 0), Start("b", 0)]
+    assert harness.status("a").state == ContainerWaiting("ContainerCreating")
 
 
 def test_init_containers_run_one_after_the_other_before_all_others() -> None:
-    play = SupervisionHarness.create(init("one"), init("two"), main())
-    assert play.take_commands() == [Start("one", 0)]
-    assert play.status("main").state == ContainerWaiting("PodInitializing")
-    play.run_once("one")
-    assert play.take_commands() == [Start("two", 0)]
-    play.run_once("two")
-    assert play.take_commands() == [Start("main", 0)]
+    harness = SupervisionHarness.create(init("one"), init("two"), main())
+    assert harness.take_commands() == [Start("one", 0)]
+    assert harness.status("main").state == ContainerWaiting("PodInitializing")
+    harness.run_once("one")
+    assert harness.take_commands() == [Start("two", 0)]
+    harness.run_once("two")
+    assert harness.take_commands() == [Start("main", 0)]
 
 
 def test_the_container_after_a_sidecar_waits_only_until_it_runs() -> None:
-    play = SupervisionHarness.create(sidecar("proxy"), init("setup"), main())
-    assert play.take_commands() == [Start("proxy", 0)]
-    play.started("proxy")
-    assert play.take_commands() == [Start("setup", 0)]
+    harness = SupervisionHarness.create(sidecar("proxy"), init("setup"), main())
+    assert harness.take_commands() == [Start("proxy", 0)]
+    harness.started("proxy")
+    assert harness.take_commands() == [Start("setup", 0)]
 
 
 def test_a_sidecar_that_could_not_start_holds_up_the_rest() -> None:
-    play = SupervisionHarness.create(sidecar("proxy"), main())
-    play.take_commands()
-    play.ended("proxy", 128)
-    assert play.take_commands() == [Start("proxy", 1)]
+    harness = SupervisionHarness.create(sidecar("proxy"), main())
+    harness.take_commands()
+    harness.ended("proxy", 128)
+    assert harness.take_commands() == [Start("proxy", 1)]
 
 
 def test_a_sidecar_comes_back_while_an_init_container_runs() -> None:
-    play = SupervisionHarness.create(sidecar("proxy"), init("setup"), main())
-    play.started("proxy", "setup")
-    play.take_commands()
-    play.ended("proxy")
-    assert play.take_commands() == [Start("proxy", 1)]
+    harness = SupervisionHarness.create(sidecar("proxy"), init("setup"), main())
+    harness.started("proxy", "setup")
+    harness.take_commands()
+    harness.ended("proxy")
+    assert harness.take_commands() == [Start("proxy", 1)]
 
 
 def test_a_failed_init_container_ends_a_pod_that_never_restarts() -> None:
-    play = SupervisionHarness.create(sidecar("proxy"), init("setup"), main(), policy=ContainerRestartPolicy.NEVER)
-    play.started("proxy")
-    play.run_once("setup", 3)
-    assert play.take_commands() == [Start("proxy", 0), Start("setup", 0), TerminateContainer("proxy")]
-    play.ended("proxy", 143)
-    assert play.supervision.settled
-    assert play.status("main").state == ContainerWaiting("PodInitializing")
+    harness = SupervisionHarness.create(sidecar("proxy"), init("setup"), main(), policy=ContainerRestartPolicy.NEVER)
+    harness.started("proxy")
+    harness.run_once("setup", 3)
+    assert harness.take_commands() == [Start("proxy", 0), Start("setup", 0), TerminateContainer("proxy")]
+    harness.ended("proxy", 143)
+    assert harness.supervision.settled
+    assert harness.status("main").state == ContainerWaiting("PodInitializing")
 
 
 def test_a_failed_init_container_is_tried_again_otherwise() -> None:
-    play = SupervisionHarness.create(init("setup"), main(), policy=ContainerRestartPolicy.ON_FAILURE)
-    play.run_once("setup", 1)
-    assert play.take_commands() == [Start("setup", 0), Start("setup", 1)]
+    harness = SupervisionHarness.create(init("setup"), main(), policy=ContainerRestartPolicy.ON_FAILURE)
+    harness.run_once("setup", 1)
+    assert harness.take_commands() == [Start("setup", 0), Start("setup", 1)]
 
 
 @pytest.mark.parametrize(
@@ -89,152 +89,152 @@ def test_a_failed_init_container_is_tried_again_otherwise() -> None:
     ],
 )
 def test_the_restart_policy_decides_about_another_start(policy: ContainerRestartPolicy, code: int, again: bool) -> None:
-    play = SupervisionHarness.create(main(), policy=policy)
-    play.take_commands()
-    play.run_once("main", code)
-    assert play.take_commands() == ([Start("main", 1)] if again else [])
-    assert play.supervision.settled is not again
+    harness = SupervisionHarness.create(main(), policy=policy)
+    harness.take_commands()
+    harness.run_once("main", code)
+    assert harness.take_commands() == ([Start("main", 1)] if again else [])
+    assert harness.supervision.settled is not again
 
 
 def test_waits_between_restarts_double_from_ten_seconds_to_five_minutes() -> None:
-    play = SupervisionHarness.create(main())
+    harness = SupervisionHarness.create(main())
     waits = []
     for _ in range(9):
-        play.run_once("main", 1)
-        before = play.now
-        if (wake := play.supervision.wake) is not None and wake > before:
-            play.advance(wake - before)
-        waits.append(play.now - before)
+        harness.run_once("main", 1)
+        before = harness.now
+        if (wake := harness.supervision.wake) is not None and wake > before:
+            harness.advance(wake - before)
+        waits.append(harness.now - before)
     assert waits == [0, 10, 20, 40, 80, 160, 300, 300, 300]
 
 
 def test_ten_minutes_of_running_are_a_new_beginning() -> None:
-    play = SupervisionHarness.create(main())
+    harness = SupervisionHarness.create(main())
     for _ in range(4):
-        play.run_once("main", 1)
-        play.advance(300)
-    play.started("main")
-    play.advance(601)
-    play.take_commands()
-    play.ended("main", 1)
-    assert play.take_commands() == [Start("main", 5)]
+        harness.run_once("main", 1)
+        harness.advance(300)
+    harness.started("main")
+    harness.advance(601)
+    harness.take_commands()
+    harness.ended("main", 1)
+    assert harness.take_commands() == [Start("main", 5)]
 
 
 def test_a_waiting_container_has_the_reasons_of_the_kubelet() -> None:
-    play = SupervisionHarness.create(main())
-    play.run_once("main", 1)
-    play.run_once("main", 1)
-    status = play.status("main")
+    harness = SupervisionHarness.create(main())
+    harness.run_once("main", 1)
+    harness.run_once("main", 1)
+    status = harness.status("main")
     assert status.state == ContainerWaiting(
         "CrashLoopBackOff", "back-off 10s restarting failed container=main pod=web_default(u1)"
     )
     assert status.last is not None
     assert status.last.exit_code == 1
     assert status.restarts == 1
-    [note] = play.supervision.take_notes()
+    [note] = harness.supervision.take_notes()
     assert note.message == "Back-off restarting failed container main in pod web_default(u1)"
 
 
 def test_sidecars_end_after_the_main_containers_the_last_one_first() -> None:
-    play = SupervisionHarness.create(sidecar("one"), sidecar("two"), main(), policy=ContainerRestartPolicy.NEVER)
-    play.started("one", "two", "main")
-    play.take_commands()
-    play.ended("main")
-    assert play.take_commands() == [TerminateContainer("two")]
-    play.ended("two", 143)
-    assert play.take_commands() == [TerminateContainer("one")]
-    play.advance(30)
-    assert play.take_commands() == [Kill("one")]
+    harness = SupervisionHarness.create(sidecar("one"), sidecar("two"), main(), policy=ContainerRestartPolicy.NEVER)
+    harness.started("one", "two", "main")
+    harness.take_commands()
+    harness.ended("main")
+    assert harness.take_commands() == [TerminateContainer("two")]
+    harness.ended("two", 143)
+    assert harness.take_commands() == [TerminateContainer("one")]
+    harness.advance(30)
+    assert harness.take_commands() == [Kill("one")]
 
 
 def test_stop_sends_sigterm_first_and_kills_after_the_grace_period() -> None:
-    play = SupervisionHarness.create(main())
-    play.started("main")
-    play.take_commands()
-    play.stop(30)
-    assert play.take_commands() == [TerminateContainer("main")]
-    play.advance(29.9)
-    assert play.take_commands() == []
-    play.advance(0.1)
-    assert play.take_commands() == [Kill("main")]
-    play.ended("main", 137)
-    assert play.supervision.settled
+    harness = SupervisionHarness.create(main())
+    harness.started("main")
+    harness.take_commands()
+    harness.stop(30)
+    assert harness.take_commands() == [TerminateContainer("main")]
+    harness.advance(29.9)
+    assert harness.take_commands() == []
+    harness.advance(0.1)
+    assert harness.take_commands() == [Kill("main")]
+    harness.ended("main", 137)
+    assert harness.supervision.settled
 
 
 def test_a_second_stop_can_only_hurry() -> None:
-    play = SupervisionHarness.create(main())
-    play.started("main")
-    play.stop(30)
-    play.stop(60)
-    play.stop(5)
-    play.take_commands()
-    play.advance(5)
-    assert play.take_commands() == [Kill("main")]
+    harness = SupervisionHarness.create(main())
+    harness.started("main")
+    harness.stop(30)
+    harness.stop(60)
+    harness.stop(5)
+    harness.take_commands()
+    harness.advance(5)
+    assert harness.take_commands() == [Kill("main")]
 
 
 def test_stop_without_grace_kills_at_once() -> None:
-    play = SupervisionHarness.create(sidecar("proxy"), main())
-    play.started("proxy", "main")
-    play.take_commands()
-    play.stop(0)
-    assert play.take_commands() == [Kill("main"), Kill("proxy")]
+    harness = SupervisionHarness.create(sidecar("proxy"), main())
+    harness.started("proxy", "main")
+    harness.take_commands()
+    harness.stop(0)
+    assert harness.take_commands() == [Kill("main"), Kill("proxy")]
 
 
 def test_the_pre_stop_hook_runs_before_the_request_to_end() -> None:
-    play = SupervisionHarness.create(main(pre_stop=True))
-    play.started("main")
-    play.take_commands()
-    play.stop(10)
-    assert play.take_commands() == [PreStop("main", 10)]
-    play.advance(4)
-    play.commands += play.supervision.apply(PreStopped("main"), play.now)
-    assert play.take_commands() == [TerminateContainer("main")]
-    play.advance(6)
-    assert play.take_commands() == [Kill("main")]
+    harness = SupervisionHarness.create(main(pre_stop=True))
+    harness.started("main")
+    harness.take_commands()
+    harness.stop(10)
+    assert harness.take_commands() == [PreStop("main", 10)]
+    harness.advance(4)
+    harness.commands += harness.supervision.apply(PreStopped("main"), harness.now)
+    assert harness.take_commands() == [TerminateContainer("main")]
+    harness.advance(6)
+    assert harness.take_commands() == [Kill("main")]
 
 
 def test_a_pre_stop_hook_that_takes_all_the_grace_leaves_two_seconds() -> None:
-    play = SupervisionHarness.create(main(pre_stop=True))
-    play.started("main")
-    play.stop(10)
-    play.advance(9.5)
-    play.commands += play.supervision.apply(PreStopped("main"), play.now)
-    play.take_commands()
-    play.advance(1.9)
-    assert play.take_commands() == []
-    play.advance(0.1)
-    assert play.take_commands() == [Kill("main")]
+    harness = SupervisionHarness.create(main(pre_stop=True))
+    harness.started("main")
+    harness.stop(10)
+    harness.advance(9.5)
+    harness.commands += harness.supervision.apply(PreStopped("main"), harness.now)
+    harness.take_commands()
+    harness.advance(1.9)
+    assert harness.take_commands() == []
+    harness.advance(0.1)
+    assert harness.take_commands() == [Kill("main")]
 
 
 def test_a_container_that_waits_for_its_restart_is_over_when_the_pod_stops() -> None:
-    play = SupervisionHarness.create(main())
-    play.run_once("main", 1)
-    play.run_once("main", 1)
-    play.take_commands()
-    play.stop(30)
-    assert play.take_commands() == []
-    assert play.supervision.settled
-    assert isinstance(play.status("main").state, Terminated)
+    harness = SupervisionHarness.create(main())
+    harness.run_once("main", 1)
+    harness.run_once("main", 1)
+    harness.take_commands()
+    harness.stop(30)
+    assert harness.take_commands() == []
+    assert harness.supervision.settled
+    assert isinstance(harness.status("main").state, Terminated)
 
 
 def test_a_container_that_is_just_starting_ends_as_soon_as_it_runs() -> None:
-    play = SupervisionHarness.create(main())
-    play.take_commands()
-    play.stop(30)
-    assert not play.supervision.settled
-    play.started("main")
-    assert play.take_commands() == [TerminateContainer("main")]
+    harness = SupervisionHarness.create(main())
+    harness.take_commands()
+    harness.stop(30)
+    assert not harness.supervision.settled
+    harness.started("main")
+    assert harness.take_commands() == [TerminateContainer("main")]
 
 
 def test_what_is_not_there_yet_is_tried_again_under_the_same_number() -> None:
-    play = SupervisionHarness.create(main())
-    play.take_commands()
+    harness = SupervisionHarness.create(main())
+    harness.take_commands()
     missing = ContainerWaiting("CreateContainerConfigError", 'configmap "settings" not found')
-    play.commands += play.supervision.apply(ContainerNotCreated("main", missing, 5.0), play.now)
-    assert play.status("main").state == missing
-    assert play.status("main").restarts == 0
-    play.advance(5)
-    assert play.take_commands() == [Start("main", 0)]
+    harness.commands += harness.supervision.apply(ContainerNotCreated("main", missing, 5.0), harness.now)
+    assert harness.status("main").state == missing
+    assert harness.status("main").restarts == 0
+    harness.advance(5)
+    assert harness.take_commands() == [Start("main", 0)]
 
 
 def test_a_failed_pod_reports_why_and_starts_nothing() -> None:
@@ -268,89 +268,89 @@ LIVENESS = Probes(liveness=Probe())
 
 
 def test_a_container_without_probes_is_ready_when_it_runs() -> None:
-    play = SupervisionHarness.create(main())
-    assert not play.status("main").ready
-    play.started("main")
-    assert play.status("main").ready
+    harness = SupervisionHarness.create(main())
+    assert not harness.status("main").ready
+    harness.started("main")
+    assert harness.status("main").ready
 
 
 def test_a_container_is_ready_as_its_probe_specifies() -> None:
-    play = SupervisionHarness.create(main(probes=READINESS))
-    play.started("main")
-    assert not play.status("main").ready
+    harness = SupervisionHarness.create(main(probes=READINESS))
+    harness.started("main")
+    assert not harness.status("main").ready
     for ready in (True, False, True):
-        play.probed(Checked("main", 0, ready))
-        assert play.status("main").ready is ready
-    play.ended("main", 1)
-    play.started("main")
-    assert not play.status("main").ready
+        harness.probed(Checked("main", 0, ready))
+        assert harness.status("main").ready is ready
+    harness.ended("main", 1)
+    harness.started("main")
+    assert not harness.status("main").ready
 
 
 def test_a_container_that_starts_up_is_neither_started_nor_ready() -> None:
-    play = SupervisionHarness.create(main(probes=STARTUP))
-    play.started("main")
-    assert (play.status("main").starting, play.status("main").ready) == (True, False)
-    play.probed(StartedUp("main", 0))
-    assert (play.status("main").starting, play.status("main").ready) == (False, True)
+    harness = SupervisionHarness.create(main(probes=STARTUP))
+    harness.started("main")
+    assert (harness.status("main").starting, harness.status("main").ready) == (True, False)
+    harness.probed(StartedUp("main", 0))
+    assert (harness.status("main").starting, harness.status("main").ready) == (False, True)
 
 
 def test_the_container_after_a_sidecar_waits_until_it_has_started_up() -> None:
-    play = SupervisionHarness.create(sidecar("proxy", probes=STARTUP), main())
-    play.started("proxy")
-    assert play.take_commands() == [Start("proxy", 0)]
-    play.probed(StartedUp("proxy", 0))
-    assert play.take_commands() == [Start("main", 0)]
+    harness = SupervisionHarness.create(sidecar("proxy", probes=STARTUP), main())
+    harness.started("proxy")
+    assert harness.take_commands() == [Start("proxy", 0)]
+    harness.probed(StartedUp("proxy", 0))
+    assert harness.take_commands() == [Start("main", 0)]
 
 
 @pytest.mark.parametrize("code", [0, 143])
 def test_an_unhealthy_container_ends_and_starts_again_however_it_ended(code: int) -> None:
-    play = SupervisionHarness.create(main(probes=LIVENESS), policy=ContainerRestartPolicy.ON_FAILURE, grace=20)
-    play.started("main")
-    play.take_commands()
-    play.probed(Unhealthy("main", 0, "liveness"))
-    assert play.take_commands() == [TerminateContainer("main")]
-    assert [note.message for note in play.supervision.take_notes()] == [
+    harness = SupervisionHarness.create(main(probes=LIVENESS), policy=ContainerRestartPolicy.ON_FAILURE, grace=20)
+    harness.started("main")
+    harness.take_commands()
+    harness.probed(Unhealthy("main", 0, "liveness"))
+    assert harness.take_commands() == [TerminateContainer("main")]
+    assert [note.message for note in harness.supervision.take_notes()] == [
         "Container main failed liveness probe, will be restarted"
     ]
-    play.advance(19)
-    assert play.take_commands() == []
-    play.ended("main", code)
-    assert play.take_commands() == [Start("main", 1)]
+    harness.advance(19)
+    assert harness.take_commands() == []
+    harness.ended("main", code)
+    assert harness.take_commands() == [Start("main", 1)]
 
 
 def test_an_unhealthy_container_is_killed_after_the_grace_of_its_probe() -> None:
-    play = SupervisionHarness.create(main(probes=LIVENESS))
-    play.started("main")
-    play.probed(Unhealthy("main", 0, "liveness", 3))
-    play.take_commands()
-    play.advance(3)
-    assert play.take_commands() == [Kill("main")]
+    harness = SupervisionHarness.create(main(probes=LIVENESS))
+    harness.started("main")
+    harness.probed(Unhealthy("main", 0, "liveness", 3))
+    harness.take_commands()
+    harness.advance(3)
+    assert harness.take_commands() == [Kill("main")]
 
 
 def test_an_unhealthy_container_that_never_restarts_is_over() -> None:
-    play = SupervisionHarness.create(main(probes=LIVENESS), policy=ContainerRestartPolicy.NEVER)
-    play.started("main")
-    play.probed(Unhealthy("main", 0, "liveness"))
-    play.ended("main", 0)
-    assert play.supervision.settled
-    assert [note.message for note in play.supervision.take_notes()] == ["Container main failed liveness probe"]
+    harness = SupervisionHarness.create(main(probes=LIVENESS), policy=ContainerRestartPolicy.NEVER)
+    harness.started("main")
+    harness.probed(Unhealthy("main", 0, "liveness"))
+    harness.ended("main", 0)
+    assert harness.supervision.settled
+    assert [note.message for note in harness.supervision.take_notes()] == ["Container main failed liveness probe"]
 
 
 def test_a_pod_that_stops_does_not_start_its_unhealthy_container_again() -> None:
-    play = SupervisionHarness.create(main(probes=LIVENESS))
-    play.started("main")
-    play.probed(Unhealthy("main", 0, "liveness"))
-    play.stop(5)
-    play.ended("main", 143)
-    assert play.supervision.settled
+    harness = SupervisionHarness.create(main(probes=LIVENESS))
+    harness.started("main")
+    harness.probed(Unhealthy("main", 0, "liveness"))
+    harness.stop(5)
+    harness.ended("main", 143)
+    assert harness.supervision.settled
 
 
 def test_what_a_probe_found_of_an_earlier_start_is_no_news() -> None:
-    play = SupervisionHarness.create(main(probes=READINESS))
-    play.run_once("main", 1)
-    play.started("main")
-    play.take_commands()
-    play.probed(Checked("main", 0, ready=True))
-    play.probed(Unhealthy("main", 0, "liveness"))
-    assert not play.status("main").ready
-    assert play.take_commands() == []
+    harness = SupervisionHarness.create(main(probes=READINESS))
+    harness.run_once("main", 1)
+    harness.started("main")
+    harness.take_commands()
+    harness.probed(Checked("main", 0, ready=True))
+    harness.probed(Unhealthy("main", 0, "liveness"))
+    assert not harness.status("main").ready
+    assert harness.take_commands() == []

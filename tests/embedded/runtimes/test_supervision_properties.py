@@ -70,54 +70,54 @@ class CheckedSupervisionHarness(SupervisionHarness):
 def test_orders_make_sense_and_every_pod_can_be_ended(
     members: list[SupervisedContainer], policy: ContainerRestartPolicy, script: list[tuple[str, int, int]]
 ) -> None:
-    play = CheckedSupervisionHarness.create(*members, policy=policy)
-    play.watch(members)
+    harness = CheckedSupervisionHarness.create(*members, policy=policy)
+    harness.watch(members)
     for kind, number, code in script:
-        act(play, kind, number, code)
-        play.check()
-    play.stop(10)
-    play.stopped = True
-    play.check()
+        act(harness, kind, number, code)
+        harness.check()
+    harness.stop(10)
+    harness.stopped = True
+    harness.check()
     for _ in range(4 * len(members)):
-        while play.pending:
-            act(play, "answer", 0, 0)
-            play.check()
-        play.advance(10)
-        play.check()
-        for name in sorted(play.alive):
-            play.alive.discard(name)
-            play.ended(name, 137)
-            play.check()
-    assert play.supervision.settled
-    assert play.supervision.wake is None
-    assert not any(isinstance(each.state, Running) for each in play.supervision.state.containers)
+        while harness.pending:
+            act(harness, "answer", 0, 0)
+            harness.check()
+        harness.advance(10)
+        harness.check()
+        for name in sorted(harness.alive):
+            harness.alive.discard(name)
+            harness.ended(name, 137)
+            harness.check()
+    assert harness.supervision.settled
+    assert harness.supervision.wake is None
+    assert not any(isinstance(each.state, Running) for each in harness.supervision.state.containers)
 
 
-def act(play: CheckedSupervisionHarness, kind: str, number: int, code: int) -> None:
+def act(harness: CheckedSupervisionHarness, kind: str, number: int, code: int) -> None:
     """One thing that may happen to a pod."""
-    if kind == "answer" and play.pending:
-        name = play.pending.pop(number % len(play.pending))
-        play.alive.add(name)
-        play.started(name)
-    elif kind == "refuse" and play.pending:
-        name = play.pending.pop(number % len(play.pending))
-        play.commands += play.supervision.apply(
-            ContainerNotCreated(name, ContainerWaiting("CreateContainerConfigError"), 3.0), play.now
+    if kind == "answer" and harness.pending:
+        name = harness.pending.pop(number % len(harness.pending))
+        harness.alive.add(name)
+        harness.started(name)
+    elif kind == "refuse" and harness.pending:
+        name = harness.pending.pop(number % len(harness.pending))
+        harness.commands += harness.supervision.apply(
+            ContainerNotCreated(name, ContainerWaiting("CreateContainerConfigError"), 3.0), harness.now
         )
-    elif kind == "end" and play.alive:
-        name = sorted(play.alive)[number % len(play.alive)]
-        play.alive.discard(name)
-        play.ended(name, code)
-    elif kind == "sicken" and play.alive:
-        name = sorted(play.alive)[number % len(play.alive)]
-        attempt = play.status(name).restarts
-        if play.members[name].role is not ContainerRole.INIT:
-            play.probed(Unhealthy(name, attempt, "liveness", float(code)))
+    elif kind == "end" and harness.alive:
+        name = sorted(harness.alive)[number % len(harness.alive)]
+        harness.alive.discard(name)
+        harness.ended(name, code)
+    elif kind == "sicken" and harness.alive:
+        name = sorted(harness.alive)[number % len(harness.alive)]
+        attempt = harness.status(name).restarts
+        if harness.members[name].role is not ContainerRole.INIT:
+            harness.probed(Unhealthy(name, attempt, "liveness", float(code)))
     elif kind == "wait":
-        play.advance(number * 10)
+        harness.advance(number * 10)
     elif kind == "stop":
-        play.stopped = True
-        play.stop(number)
+        harness.stopped = True
+        harness.stop(number)
 
 
 @given(crews, st.lists(st.integers(0, 1), min_size=1, max_size=12))
@@ -125,31 +125,31 @@ def test_a_pod_that_never_restarts_starts_no_container_twice(
     members: list[SupervisedContainer], codes: list[int]
 ) -> None:
     mains = [member for member in members if member.role is not ContainerRole.SIDECAR]
-    play = SupervisionHarness.create(*mains, policy=ContainerRestartPolicy.NEVER)
+    harness = SupervisionHarness.create(*mains, policy=ContainerRestartPolicy.NEVER)
     started: list[str] = []
     for code in codes:
-        for order in play.take_commands():
+        for order in harness.take_commands():
             assert isinstance(order, Start)
             started.append(order.name)
-            play.run_once(order.name, code)
+            harness.run_once(order.name, code)
     assert len(started) == len(set(started))
 
 
 @given(crews)
 def test_nothing_is_killed_before_its_grace_is_over(members: list[SupervisedContainer]) -> None:
-    play = SupervisionHarness.create(*members)
+    harness = SupervisionHarness.create(*members)
     for _ in members:
-        for order in play.take_commands():
+        for order in harness.take_commands():
             if isinstance(order, Start):
-                play.started(order.name)
+                harness.started(order.name)
                 if (
                     order.name.startswith("i")
                     and next(m for m in members if m.name == order.name).role is ContainerRole.INIT
                 ):
-                    play.ended(order.name)
-    play.take_commands()
-    play.stop(30)
-    play.advance(29)
-    orders = play.take_commands()
+                    harness.ended(order.name)
+    harness.take_commands()
+    harness.stop(30)
+    harness.advance(29)
+    orders = harness.take_commands()
     assert orders
     assert not any(isinstance(order, Kill) for order in orders)

@@ -77,13 +77,13 @@ async def running_world() -> AsyncIterator[PodSchedulerHarness]:
         network = FaultInjectingTransport(cluster.core.transport(ADMIN), cluster.clock)
         interceptor = InterceptingTransport(network)
         async with running_pod_scheduler(Client(interceptor, cluster.clock)) as scheduler:
-            world = PodSchedulerHarness(cluster, network, interceptor, scheduler)
-            await world.settle()
-            yield world
+            harness = PodSchedulerHarness(cluster, network, interceptor, scheduler)
+            await harness.settle()
+            yield harness
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[PodSchedulerHarness]:
+async def harness() -> AsyncIterator[PodSchedulerHarness]:
     async with running_world() as found:
         yield found
 
@@ -108,145 +108,145 @@ def budget(app: str) -> Object:
     return {**head, "spec": spec}
 
 
-async def test_a_pod_gets_its_node_and_an_event(world: PodSchedulerHarness) -> None:
-    await world.create(node("n"), pod("a", cpu="1"))
-    assert await world.node_of("a") == "n"
-    assert (await world.condition("a"))["status"] == "True"
-    assert await world.events("Scheduled") == ["Successfully assigned default/a to n"]
+async def test_a_pod_gets_its_node_and_an_event(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n"), pod("a", cpu="1"))
+    assert await harness.node_of("a") == "n"
+    assert (await harness.condition("a"))["status"] == "True"
+    assert await harness.events("Scheduled") == ["Successfully assigned default/a to n"]
 
 
-async def test_pods_of_other_schedulers_are_left_alone(world: PodSchedulerHarness) -> None:
-    await world.create(node("n"), pod("a", schedulerName="mine"))
-    assert await world.node_of("a") == ""
-    assert await world.condition("a") == {}
+async def test_pods_of_other_schedulers_are_left_alone(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n"), pod("a", schedulerName="mine"))
+    assert await harness.node_of("a") == ""
+    assert await harness.condition("a") == {}
 
 
-async def test_a_pod_without_a_node_reports_why_and_reports_it_once(world: PodSchedulerHarness) -> None:
-    await world.create(node("n", cpu="1"), pod("a", cpu="2"))
-    shown = await world.condition("a")
+async def test_a_pod_without_a_node_reports_why_and_reports_it_once(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n", cpu="1"), pod("a", cpu="2"))
+    shown = await harness.condition("a")
     message = f"{NO_NODE} {NO_HELP}"
     assert (shown["status"], shown["reason"], shown["message"]) == ("False", "Unschedulable", message)
-    assert await world.events("FailedScheduling") == [message]
-    patches = world.interceptor.count("PATCH", "/pods/a/status")
-    await world.cluster.clock.advance(400)
-    assert world.interceptor.count("PATCH", "/pods/a/status") == patches, "nothing new is nothing to write"
+    assert await harness.events("FailedScheduling") == [message]
+    patches = harness.interceptor.count("PATCH", "/pods/a/status")
+    await harness.cluster.clock.advance(400)
+    assert harness.interceptor.count("PATCH", "/pods/a/status") == patches, "nothing new is nothing to write"
 
 
-async def test_without_nodes_there_is_nothing_to_push_out(world: PodSchedulerHarness) -> None:
-    await world.create(pod("a"))
-    assert await world.why("a") == "no nodes available to schedule pods"
-    await world.create(node("n"))
-    assert await world.node_of("a") == "n"
+async def test_without_nodes_there_is_nothing_to_push_out(harness: PodSchedulerHarness) -> None:
+    await harness.create(pod("a"))
+    assert await harness.why("a") == "no nodes available to schedule pods"
+    await harness.create(node("n"))
+    assert await harness.node_of("a") == "n"
 
 
-async def test_an_old_reason_is_never_written_to_a_pod_that_has_its_node(world: PodSchedulerHarness) -> None:
-    world.interceptor.reject("PATCH", "/pods/a/status", *[500] * 8)
-    await world.create(node("n", cpu="1"), pod("a", cpu="2"))
-    await world.settle()
-    await world.create(node("m", cpu="2"))
-    assert await world.node_of("a") == "m"
-    await world.cluster.clock.advance(60)
-    assert (await world.condition("a"))["status"] == "True"
+async def test_an_old_reason_is_never_written_to_a_pod_that_has_its_node(harness: PodSchedulerHarness) -> None:
+    harness.interceptor.reject("PATCH", "/pods/a/status", *[500] * 8)
+    await harness.create(node("n", cpu="1"), pod("a", cpu="2"))
+    await harness.settle()
+    await harness.create(node("m", cpu="2"))
+    assert await harness.node_of("a") == "m"
+    await harness.cluster.clock.advance(60)
+    assert (await harness.condition("a"))["status"] == "True"
 
 
-async def test_a_condition_is_written_though_the_pod_changes_meanwhile(world: PodSchedulerHarness) -> None:
+async def test_a_condition_is_written_though_the_pod_changes_meanwhile(harness: PodSchedulerHarness) -> None:
     async def meddle() -> None:
-        await world.cluster.merge("/api/v1/namespaces/default/pods/a", {"metadata": {"labels": {"x": "y"}}})
+        await harness.cluster.merge("/api/v1/namespaces/default/pods/a", {"metadata": {"labels": {"x": "y"}}})
 
-    world.interceptor.before("PATCH", "/pods/a/status", meddle)
-    await world.create(node("n", cpu="1"), pod("a", cpu="2"))
-    await world.settle()
-    await world.cluster.clock.advance(5)
-    assert await world.why("a") == f"{NO_NODE} {NO_HELP}"
-
-
-async def test_a_node_that_becomes_fit_gets_the_pod(world: PodSchedulerHarness) -> None:
-    await world.create(node("n", cpu="1"), pod("a", cpu="2"), pod("b", nodeSelector={"disk": "ssd"}))
-    assert [await world.node_of("a"), await world.node_of("b")] == ["", ""]
-    await world.cluster.merge("/api/v1/nodes/n", {"metadata": {"labels": {"disk": "ssd"}}})
-    assert [await world.node_of("a"), await world.node_of("b")] == ["", "n"]
-    await world.cluster.merge("/api/v1/nodes/n/status", {"status": {"allocatable": {"cpu": "2"}}})
-    assert await world.node_of("a") == "n"
+    harness.interceptor.before("PATCH", "/pods/a/status", meddle)
+    await harness.create(node("n", cpu="1"), pod("a", cpu="2"))
+    await harness.settle()
+    await harness.cluster.clock.advance(5)
+    assert await harness.why("a") == f"{NO_NODE} {NO_HELP}"
 
 
-async def test_freed_capacity_is_used_by_the_next_pod(world: PodSchedulerHarness) -> None:
-    await world.create(node("n", cpu="1"), pod("a", cpu="1"))
-    assert await world.node_of("a") == "n"
-    await world.create(pod("b", cpu="1"), pod("c", cpu="1"))
-    assert await world.why("b") == f"{NO_NODE} {NO_VICTIMS}"
-    await world.delete("a")
-    assert [await world.node_of("b"), await world.node_of("c")] == ["n", ""]
+async def test_a_node_that_becomes_fit_gets_the_pod(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n", cpu="1"), pod("a", cpu="2"), pod("b", nodeSelector={"disk": "ssd"}))
+    assert [await harness.node_of("a"), await harness.node_of("b")] == ["", ""]
+    await harness.cluster.merge("/api/v1/nodes/n", {"metadata": {"labels": {"disk": "ssd"}}})
+    assert [await harness.node_of("a"), await harness.node_of("b")] == ["", "n"]
+    await harness.cluster.merge("/api/v1/nodes/n/status", {"status": {"allocatable": {"cpu": "2"}}})
+    assert await harness.node_of("a") == "n"
 
 
-async def test_a_finished_pod_holds_nothing(world: PodSchedulerHarness) -> None:
-    await world.create(node("n", cpu="1"), pod("a", cpu="1"))
-    assert await world.node_of("a") == "n"
-    await world.create(pod("b", cpu="1"))
-    await world.cluster.merge("/api/v1/namespaces/default/pods/a/status", {"status": {"phase": "Succeeded"}})
-    assert await world.node_of("b") == "n"
+async def test_freed_capacity_is_used_by_the_next_pod(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n", cpu="1"), pod("a", cpu="1"))
+    assert await harness.node_of("a") == "n"
+    await harness.create(pod("b", cpu="1"), pod("c", cpu="1"))
+    assert await harness.why("b") == f"{NO_NODE} {NO_VICTIMS}"
+    await harness.delete("a")
+    assert [await harness.node_of("b"), await harness.node_of("c")] == ["n", ""]
 
 
-async def test_gates_hold_a_pod_until_they_are_gone(world: PodSchedulerHarness) -> None:
-    await world.create(node("n"), pod("a", schedulingGates=[{"name": "kohort.dev/wait"}]))
-    shown = await world.condition("a")
+async def test_a_finished_pod_holds_nothing(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n", cpu="1"), pod("a", cpu="1"))
+    assert await harness.node_of("a") == "n"
+    await harness.create(pod("b", cpu="1"))
+    await harness.cluster.merge("/api/v1/namespaces/default/pods/a/status", {"status": {"phase": "Succeeded"}})
+    assert await harness.node_of("b") == "n"
+
+
+async def test_gates_hold_a_pod_until_they_are_gone(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n"), pod("a", schedulingGates=[{"name": "kohort.dev/wait"}]))
+    shown = await harness.condition("a")
     assert (shown["status"], shown["reason"]) == ("False", "SchedulingGated")
     assert shown["message"] == "Scheduling is blocked due to non-empty scheduling gates"
-    reply = await world.cluster.merge("/api/v1/namespaces/default/pods/a", {"spec": {"schedulingGates": []}})
+    reply = await harness.cluster.merge("/api/v1/namespaces/default/pods/a", {"spec": {"schedulingGates": []}})
     assert reply.status == 200, reply
-    assert await world.node_of("a") == "n"
+    assert await harness.node_of("a") == "n"
 
 
-async def test_a_claim_that_is_not_there_or_not_bound_is_reported(world: PodSchedulerHarness) -> None:
+async def test_a_claim_that_is_not_there_or_not_bound_is_reported(harness: PodSchedulerHarness) -> None:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    await world.create(node("n"), pod("a", volumes=[volume]))
+    await harness.create(node("n"), pod("a", volumes=[volume]))
     missing = '0/1 nodes are available: persistentvolumeclaim "data" not found.'
-    assert await world.why("a") == f"{missing} {NO_HELP}"
+    assert await harness.why("a") == f"{missing} {NO_HELP}"
     wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": wanted}
-    await world.create(claim)
+    await harness.create(claim)
     unbound = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-    assert await world.why("a") == f"{unbound} {NO_HELP}"
+    assert await harness.why("a") == f"{unbound} {NO_HELP}"
     bound = {"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": "v"}}
-    reply = await world.cluster.merge("/api/v1/namespaces/default/persistentvolumeclaims/data", bound)
+    reply = await harness.cluster.merge("/api/v1/namespaces/default/persistentvolumeclaims/data", bound)
     assert reply.status == 200, reply
-    assert await world.node_of("a") == "n"
+    assert await harness.node_of("a") == "n"
 
 
-async def test_a_pod_of_higher_priority_pushes_another_out(world: PodSchedulerHarness) -> None:
-    await world.create(priority_class(10), node("n", cpu="1"), pod("low", cpu="1"))
-    assert await world.node_of("low") == "n"
-    await world.create(pod("high", cpu="1", **priority(10)))
-    await world.settle()
-    high = await world.pod("high")
+async def test_a_pod_of_higher_priority_pushes_another_out(harness: PodSchedulerHarness) -> None:
+    await harness.create(priority_class(10), node("n", cpu="1"), pod("low", cpu="1"))
+    assert await harness.node_of("low") == "n"
+    await harness.create(pod("high", cpu="1", **priority(10)))
+    await harness.settle()
+    high = await harness.pod("high")
     assert high["status"]["nominatedNodeName"] == "n"
-    shown = await world.condition("low", "DisruptionTarget")
+    shown = await harness.condition("low", "DisruptionTarget")
     assert (shown["reason"], shown["message"]) == (
         "PreemptionByScheduler",
         "default-scheduler: preempting to accommodate a higher priority pod",
     )
     assert (shown["status"], shown["observedGeneration"]) == ("True", 1)
-    assert (await world.pod("low"))["metadata"]["deletionTimestamp"]
-    assert await world.events("Preempted") == [f"Preempted by pod {high['metadata']['uid']} on node n"]
-    await world.create(pod("sly", cpu="1"))
-    await world.delete("low")
-    assert [await world.node_of("high"), await world.node_of("sly")] == ["n", ""]
+    assert (await harness.pod("low"))["metadata"]["deletionTimestamp"]
+    assert await harness.events("Preempted") == [f"Preempted by pod {high['metadata']['uid']} on node n"]
+    await harness.create(pod("sly", cpu="1"))
+    await harness.delete("low")
+    assert [await harness.node_of("high"), await harness.node_of("sly")] == ["n", ""]
 
 
-async def test_a_new_pod_is_not_taken_for_a_victim_of_its_name(world: PodSchedulerHarness) -> None:
+async def test_a_new_pod_is_not_taken_for_a_victim_of_its_name(harness: PodSchedulerHarness) -> None:
     async def replace_it() -> None:
-        await world.delete("low")
-        await world.create(pod("low", schedulerName="mine"))
+        await harness.delete("low")
+        await harness.create(pod("low", schedulerName="mine"))
 
-    await world.create(priority_class(10), node("n", cpu="1"), pod("low", cpu="1"))
-    assert await world.node_of("low") == "n"
-    world.interceptor.before("PATCH", "/pods/low/status", replace_it)
-    await world.create(pod("high", cpu="1", **priority(10)))
-    assert await world.node_of("high") == "n"
-    tries = world.interceptor.count("PATCH", "/pods/low/status")
-    await world.cluster.clock.advance(60)
-    assert world.interceptor.count("PATCH", "/pods/low/status") == tries
-    assert "deletionTimestamp" not in (await world.pod("low"))["metadata"]
-    assert await world.condition("low", "DisruptionTarget") == {}
+    await harness.create(priority_class(10), node("n", cpu="1"), pod("low", cpu="1"))
+    assert await harness.node_of("low") == "n"
+    harness.interceptor.before("PATCH", "/pods/low/status", replace_it)
+    await harness.create(pod("high", cpu="1", **priority(10)))
+    assert await harness.node_of("high") == "n"
+    tries = harness.interceptor.count("PATCH", "/pods/low/status")
+    await harness.cluster.clock.advance(60)
+    assert harness.interceptor.count("PATCH", "/pods/low/status") == tries
+    assert "deletionTimestamp" not in (await harness.pod("low"))["metadata"]
+    assert await harness.condition("low", "DisruptionTarget") == {}
 
 
 async def test_a_nominated_node_is_kept_over_a_restart() -> None:
@@ -257,82 +257,82 @@ async def test_a_nominated_node_is_kept_over_a_restart() -> None:
         await cluster.merge(path, {"status": {"nominatedNodeName": "n"}})
         await cluster.create(pod("low", cpu="1"))
         async with running_pod_scheduler(Client(cluster.core.transport(ADMIN), cluster.clock)) as scheduler:
-            world = PodSchedulerHarness(cluster, None, None, scheduler)  # type: ignore[arg-type]
-            assert [await world.node_of("high"), await world.node_of("low")] == ["n", ""]
+            harness = PodSchedulerHarness(cluster, None, None, scheduler)  # type: ignore[arg-type]
+            assert [await harness.node_of("high"), await harness.node_of("low")] == ["n", ""]
 
 
-async def test_a_binding_that_fails_is_tried_again_after_a_pause(world: PodSchedulerHarness) -> None:
-    world.interceptor.reject("POST", "/binding", 500)
-    await world.create(node("n", cpu="1"), pod("a", cpu="1"))
-    assert await world.node_of("a") == ""
-    shown = await world.condition("a")
+async def test_a_binding_that_fails_is_tried_again_after_a_pause(harness: PodSchedulerHarness) -> None:
+    harness.interceptor.reject("POST", "/binding", 500)
+    await harness.create(node("n", cpu="1"), pod("a", cpu="1"))
+    assert await harness.node_of("a") == ""
+    shown = await harness.condition("a")
     assert shown["reason"] == "SchedulerError"
-    assert not world.scheduler.cache.nodes["n"].pods, "what was assumed is taken back"
-    await world.cluster.clock.advance(1.1)
-    assert await world.node_of("a") == "n"
+    assert not harness.scheduler.cache.nodes["n"].pods, "what was assumed is taken back"
+    await harness.cluster.clock.advance(1.1)
+    assert await harness.node_of("a") == "n"
 
 
-async def test_a_binding_whose_response_was_lost_counts_when_it_was_written(world: PodSchedulerHarness) -> None:
+async def test_a_binding_whose_response_was_lost_counts_when_it_was_written(harness: PodSchedulerHarness) -> None:
     async def lose() -> None:
-        world.network.fail_next(RequestFault.LOST_RESPONSE)
+        harness.network.fail_next(RequestFault.LOST_RESPONSE)
 
-    world.interceptor.before("POST", "/binding", lose)
-    await world.create(node("n", cpu="1"), pod("a", cpu="1"))
-    assert await world.node_of("a") == "n"
-    assert list(world.scheduler.cache.nodes["n"].pods)
-    assert await world.events("Scheduled") == ["Successfully assigned default/a to n"]
+    harness.interceptor.before("POST", "/binding", lose)
+    await harness.create(node("n", cpu="1"), pod("a", cpu="1"))
+    assert await harness.node_of("a") == "n"
+    assert list(harness.scheduler.cache.nodes["n"].pods)
+    assert await harness.events("Scheduled") == ["Successfully assigned default/a to n"]
 
 
 async def test_no_more_are_pushed_out_however_late_the_server_reports_that_the_first_go(
-    world: PodSchedulerHarness,
+    harness: PodSchedulerHarness,
 ) -> None:
     first, second = (pod(name, cpu="1", labels={"app": name}, nodeSelector={HOST: name}) for name in "ab")
-    await world.create(priority_class(10), node("a", cpu="1"), node("b", cpu="1"), first, second)
-    await world.settle()
-    world.interceptor.reject("DELETE", "/pods/a", 500, 500, 500)
-    await world.create(pod("high", cpu="1", **priority(10)))
-    await world.settle()
-    await world.create(budget("a"))
-    await world.cluster.merge("/api/v1/nodes/a", {"metadata": {"labels": {"looked": "again"}}})
-    await world.cluster.clock.advance(30)
-    leaving = ["deletionTimestamp" in (await world.pod(name))["metadata"] for name in "ab"]
+    await harness.create(priority_class(10), node("a", cpu="1"), node("b", cpu="1"), first, second)
+    await harness.settle()
+    harness.interceptor.reject("DELETE", "/pods/a", 500, 500, 500)
+    await harness.create(pod("high", cpu="1", **priority(10)))
+    await harness.settle()
+    await harness.create(budget("a"))
+    await harness.cluster.merge("/api/v1/nodes/a", {"metadata": {"labels": {"looked": "again"}}})
+    await harness.cluster.clock.advance(30)
+    leaving = ["deletionTimestamp" in (await harness.pod(name))["metadata"] for name in "ab"]
     assert leaving == [True, False]
 
 
-async def test_a_pod_deleted_while_it_is_bound_leaves_nothing_behind(world: PodSchedulerHarness) -> None:
-    world.interceptor.before("POST", "/binding", lambda: world.delete("a"))
-    await world.create(node("n", cpu="1"), pod("a", cpu="1"))
-    await world.settle()
-    assert not world.scheduler.cache.nodes["n"].pods
-    await world.create(pod("b", cpu="1"))
-    assert await world.node_of("b") == "n"
+async def test_a_pod_deleted_while_it_is_bound_leaves_nothing_behind(harness: PodSchedulerHarness) -> None:
+    harness.interceptor.before("POST", "/binding", lambda: harness.delete("a"))
+    await harness.create(node("n", cpu="1"), pod("a", cpu="1"))
+    await harness.settle()
+    assert not harness.scheduler.cache.nodes["n"].pods
+    await harness.create(pod("b", cpu="1"))
+    assert await harness.node_of("b") == "n"
 
 
-async def test_no_pod_is_lost_when_watches_break(world: PodSchedulerHarness) -> None:
-    await world.create(node("n", cpu="2"), pod("a", cpu="1"))
-    assert await world.node_of("a") == "n"
-    world.network.end_streams(StreamFault.RESET)
-    await world.delete("a")
-    await world.create(pod("b", cpu="2"))
-    await world.cluster.clock.advance(5)
-    assert await world.node_of("b") == "n"
+async def test_no_pod_is_lost_when_watches_break(harness: PodSchedulerHarness) -> None:
+    await harness.create(node("n", cpu="2"), pod("a", cpu="1"))
+    assert await harness.node_of("a") == "n"
+    harness.network.end_streams(StreamFault.RESET)
+    await harness.delete("a")
+    await harness.create(pod("b", cpu="2"))
+    await harness.cluster.clock.advance(5)
+    assert await harness.node_of("b") == "n"
 
 
-async def test_pods_that_keep_apart_do_so(world: PodSchedulerHarness) -> None:
+async def test_pods_that_keep_apart_do_so(harness: PodSchedulerHarness) -> None:
     lonely = [pod(name, labels={"app": "x"}, affinity=pod_anti_affinity(HOST, app="x")) for name in "abc"]
-    await world.create(node("n"), node("m"), *lonely)
-    places = [await world.node_of(name) for name in "abc"]
+    await harness.create(node("n"), node("m"), *lonely)
+    places = [await harness.node_of(name) for name in "abc"]
     assert sorted(places) == ["", "m", "n"]
     late = "abc"[places.index("")]
-    await world.delete("abc"[places.index("m")])
-    assert await world.node_of(late) == "m"
+    await harness.delete("abc"[places.index("m")])
+    assert await harness.node_of(late) == "m"
 
 
 async def test_many_pods_fill_the_nodes_and_no_more() -> None:
-    async with running_world() as world:
-        await world.create(*(node(f"n{index}", cpu="2") for index in range(3)))
-        await world.create(*(pod(f"p{index}", cpu="1") for index in range(8)))
-        await world.settle()
-        listed = await world.cluster.get("/api/v1/namespaces/default/pods")
+    async with running_world() as harness:
+        await harness.create(*(node(f"n{index}", cpu="2") for index in range(3)))
+        await harness.create(*(pod(f"p{index}", cpu="1") for index in range(8)))
+        await harness.settle()
+        listed = await harness.cluster.get("/api/v1/namespaces/default/pods")
         places = [each["spec"].get("nodeName", "") for each in listed["items"]]
         assert sorted(places) == ["", "", "n0", "n0", "n1", "n1", "n2", "n2"]

@@ -131,35 +131,35 @@ def played(
     nodes: list[dict[str, Any]], steps: list[Any]
 ) -> Iterator[tuple[SchedulerHarness, ReferenceScheduler, PodInfo, dict[str, Any], Any]]:
     """A history; stops before each placement takes effect."""
-    site = SchedulerHarness(*(made_node(index, facts) for index, facts in enumerate(nodes)))
+    harness = SchedulerHarness(*(made_node(index, facts) for index, facts in enumerate(nodes)))
     plain = ReferenceScheduler(nodes)
     records: dict[int, PodInfo] = {}
     for number, step in enumerate(steps):
         if isinstance(step, int):
             if step in records:
-                site.cache.remove_pod(records.pop(step).uid)
+                harness.cache.remove_pod(records.pop(step).uid)
                 del plain.pods[step]
             continue
         if isinstance(step, tuple):
-            _replace(site, plain, *step)
+            _replace(harness, plain, *step)
             continue
-        record = site.pod_info(made_pod(number, step))
-        answer = site.placer.place(record)
-        yield site, plain, record, step, answer
+        record = harness.pod_info(made_pod(number, step))
+        answer = harness.placer.place(record)
+        yield harness, plain, record, step, answer
         if isinstance(answer, SelectedNode):
-            site.cache.add_pod(record, answer.node)
+            harness.cache.add_pod(record, answer.node)
             plain.pods[number] = (step, answer.node)
             records[number] = record
 
 
-def _replace(site: SchedulerHarness, plain: ReferenceScheduler, index: int, facts: dict[str, Any]) -> None:
+def _replace(harness: SchedulerHarness, plain: ReferenceScheduler, index: int, facts: dict[str, Any]) -> None:
     """A node that has pods keeps its size, lest it be overcommitted by the test itself."""
     name = f"n{index}"
     if name in plain.nodes:
-        size = {key: plain.nodes[name][key] for key in ("cpu", "pods")} if site.cache.nodes[name].pods else {}
+        size = {key: plain.nodes[name][key] for key in ("cpu", "pods")} if harness.cache.nodes[name].pods else {}
         plain.nodes[name] = {**facts, **size}
-        site.cache.remove_node(name)
-        site.add_node(made_node(index, plain.nodes[name]))
+        harness.cache.remove_node(name)
+        harness.add_node(made_node(index, plain.nodes[name]))
 
 
 @settings(deadline=None)
@@ -176,8 +176,8 @@ def test_a_pod_gets_a_node_exactly_when_one_takes_it(nodes: list[dict[str, Any]]
 @settings(deadline=None)
 @given(st.lists(NODES, min_size=1, max_size=6), STEPS)
 def test_no_node_is_ever_overcommitted(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
-    for site, *_ in played(nodes, steps):
-        assert all(is_within(each) for each in site.cache.nodes.values())
+    for harness, *_ in played(nodes, steps):
+        assert all(is_within(each) for each in harness.cache.nodes.values())
 
 
 def is_within(record: NodeInfo) -> bool:
@@ -199,34 +199,34 @@ def test_the_same_history_has_the_same_end(nodes: list[dict[str, Any]], steps: l
 @settings(deadline=None)
 @given(st.lists(NODES, min_size=1, max_size=6), STEPS)
 def test_every_node_is_counted_in_a_refusal(nodes: list[dict[str, Any]], steps: list[Any]) -> None:
-    for site, _, _, _, answer in played(nodes, steps):
+    for harness, _, _, _, answer in played(nodes, steps):
         if not isinstance(answer, SelectedNode):
-            assert set(answer.failures) == set(site.cache.nodes)
+            assert set(answer.failures) == set(harness.cache.nodes)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=40))
 def test_counts_kept_by_and_by_equal_a_fresh_count(steps: list[tuple[int, bool]]) -> None:
-    site = SchedulerHarness(*(node(f"n{index}", labels={ZONE: str(index % 2)}) for index in range(3)))
+    harness = SchedulerHarness(*(node(f"n{index}", labels={ZONE: str(index % 2)}) for index in range(3)))
     speaker = pod(
         "x",
         labels={"app": "a"},
         topologySpreadConstraints=topology_spread(ZONE, app="a"),
         affinity=pod_anti_affinity(HOST, app="b"),
     )
-    selection = site.pod_info(speaker).requirements.relations.spreads[0].selection
-    counted = site.cache.pod_counts.count(selection)
+    selection = harness.pod_info(speaker).requirements.relations.spreads[0].selection
+    counted = harness.cache.pod_counts.count(selection)
     there: dict[int, PodInfo] = {}
     for number, leaving in steps:
         if number in there:
-            site.cache.remove_pod(there.pop(number).uid)
+            harness.cache.remove_pod(there.pop(number).uid)
         else:
-            there[number] = site.add_pod(speaker, f"n{number % 3}", leaving=leaving)
+            there[number] = harness.add_pod(speaker, f"n{number % 3}", leaving=leaving)
         fresh: dict[str, int] = {}
         for key, each in there.items():
             if not each.is_terminating:
                 fresh[f"n{key % 3}"] = fresh.get(f"n{key % 3}", 0) + 1
         assert counted == fresh
-        assert sum(sum(each.values()) for each in site.cache.pod_counts.anti_affinity.values()) == len(there)
+        assert sum(sum(each.values()) for each in harness.cache.pod_counts.anti_affinity.values()) == len(there)
 
 
 def test_pods_of_one_shape_share_their_requests() -> None:
@@ -250,8 +250,8 @@ def test_pods_of_one_shape_share_their_requests() -> None:
 
 
 def test_amounts_are_compared_exactly() -> None:
-    site = SchedulerHarness(node("n", cpu="1", memory="1000"))
-    assert site.place(pod("a", cpu="999m", memory="999")) == "n"
-    assert site.place(pod("b", cpu="1m", memory="1")) == "n"
-    assert "Insufficient cpu, 1 Insufficient memory" in site.fit_error(pod("c", cpu="1m", memory="1"))
-    assert site.cache.nodes["n"].used["cpu"] == to_amount("cpu", "1")
+    harness = SchedulerHarness(node("n", cpu="1", memory="1000"))
+    assert harness.place(pod("a", cpu="999m", memory="999")) == "n"
+    assert harness.place(pod("b", cpu="1m", memory="1")) == "n"
+    assert "Insufficient cpu, 1 Insufficient memory" in harness.fit_error(pod("c", cpu="1m", memory="1"))
+    assert harness.cache.nodes["n"].used["cpu"] == to_amount("cpu", "1")

@@ -164,7 +164,7 @@ def check_transitions(before: Workload, after: Workload, now: datetime) -> None:
         assert new.last_transition_time == (now if changed else old and old.last_transition_time), new
 
 
-def play(start: Workload, story: list[tuple[Operation, int]]) -> tuple[Workload, int]:
+def builder(start: Workload, story: list[tuple[Operation, int]]) -> tuple[Workload, int]:
     """Apply one event after the other; returns the last state and its second."""
     wl, second = start, 0
     for operation, wait in story:
@@ -178,7 +178,7 @@ def play(start: Workload, story: list[tuple[Operation, int]]) -> tuple[Workload,
 @given(workloads, steps)
 def test_admitted_needs_quota_and_quota_an_assignment(start: Workload, story: list[tuple[Operation, int]]) -> None:
     """SCH-902, API-60, SCH-905"""
-    play(start, story)
+    builder(start, story)
 
 
 @given(workloads, steps, operations)
@@ -186,7 +186,7 @@ def test_transition_times_move_only_with_the_status(
     start: Workload, story: list[tuple[Operation, int]], last: Operation
 ) -> None:
     """API-7"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     now = at(second + 5)
     check_transitions(wl, last(wl, now), now)
 
@@ -196,9 +196,9 @@ def test_finished_is_permanent(
     start: Workload, story: list[tuple[Operation, int]], end: Operation, more: list[tuple[Operation, int]]
 ) -> None:
     """API-89"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     done = end(wl, at(second))
-    later, _ = play(done, more)
+    later, _ = builder(done, more)
     assert find(later.status.conditions, "Finished") == find(done.status.conditions, "Finished")
     assert later.status.scheduling_stats == done.status.scheduling_stats
 
@@ -208,7 +208,7 @@ def test_reconciling_again_changes_nothing(
     start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext
 ) -> None:
     """API-120"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     outcome = reconcile(wl, facts, at(second))
     again = reconcile(outcome.workload, facts, at(second))
     assert again.workload is outcome.workload
@@ -228,7 +228,7 @@ def test_every_write_changes_its_part_and_only_that(
     start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext
 ) -> None:
     """API-4"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     for write in reconcile(wl, facts, at(second)).writes:
         same_status, same_rest = write.workload.status == wl.status, write.workload.spec == wl.spec
         if write.part is WriteTarget.STATUS:
@@ -246,7 +246,7 @@ def test_a_crash_between_two_writes_loses_nothing(
     start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext, data: st.DataObject
 ) -> None:
     """SCH-1040"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     outcome = reconcile(wl, facts, at(second))
     if outcome.writes:
         survived = data.draw(st.sampled_from(outcome.writes)).workload
@@ -256,7 +256,7 @@ def test_a_crash_between_two_writes_loses_nothing(
 @given(workloads, steps, all_facts)
 def test_waking_is_always_ahead(start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext) -> None:
     """API-131"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     moment = reconcile(wl, facts, at(second)).wake_at
     assert moment is None or moment > at(second)
 
@@ -266,7 +266,7 @@ def test_an_inactive_workload_is_evicted_and_owes_nothing(
     start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext
 ) -> None:
     """SCH-1040"""
-    wl, second = play(start, story)
+    wl, second = builder(start, story)
     settled = reconcile(wl, facts, at(second)).workload
     assert not holds(settled, "DeactivationTarget")
     if not settled.spec.active:

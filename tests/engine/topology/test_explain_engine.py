@@ -14,30 +14,30 @@ Json = Any
 TWO_RACKS: Json = {"b1": {"r1": {"h1": 4}, "r2": {"h2": 4}}}
 
 
-def explained(play: TopologyScenarioBuilder, name: str) -> tuple[FlavorTrial, list[str]]:
-    found = play.engine.explain(ObjectKey("ns", name), play.now)
+def explained(builder: TopologyScenarioBuilder, name: str) -> tuple[FlavorTrial, list[str]]:
+    found = builder.engine.explain(ObjectKey("ns", name), builder.now)
     assert found.evaluation is not None
     ((trial,),) = found.evaluation.pod_sets[0].short
-    assert check(play.engine) == []
+    assert check(builder.engine) == []
     return trial, explanation_lines(found)
 
 
 def full() -> TopologyScenarioBuilder:
-    play = TopologyScenarioBuilder(TWO_RACKS)
-    play.tas_queue("q", 100)
-    play.tas_queue("p", 100)
-    play.gang("one", 3, request=required(RACK))
-    play.turn()
-    play.gang("two", 2, "p", request=required(RACK))
-    play.turn()
-    play.gang("w", 4, request=required(RACK))
-    play.turn()
-    return play
+    builder = TopologyScenarioBuilder(TWO_RACKS)
+    builder.tas_queue("q", 100)
+    builder.tas_queue("p", 100)
+    builder.gang("one", 3, request=required(RACK))
+    builder.turn()
+    builder.gang("two", 2, "p", request=required(RACK))
+    builder.turn()
+    builder.gang("w", 4, request=required(RACK))
+    builder.turn()
+    return builder
 
 
 def test_it_names_the_domain_how_many_fit_and_which_workloads_use_it() -> None:
-    play = full()
-    trial, lines = explained(play, "w")
+    builder = full()
+    trial, lines = explained(builder, "w")
     assert trial.placement is not None
     failure = trial.placement.failure
     assert (failure.level, failure.domain, failure.fitting, failure.requested) == (RACK, ("b1", "r2"), 2, 4)
@@ -50,44 +50,44 @@ def test_it_names_the_domain_how_many_fit_and_which_workloads_use_it() -> None:
 
 def test_exclusions_are_counted_by_cause_the_most_frequent_first() -> None:
     """TAS-115; a request that may be spread is short of all domains together."""
-    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1, "h2": 4}}})
-    play.node("h3", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
-    play.tas_queue("q", 100)
-    play.gang("one", 4, request=required(RACK))
-    play.turn()
-    play.gang("w", 3, request=UNCONSTRAINED)
-    play.turn()
-    _, lines = explained(play, "w")
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1, "h2": 4}}})
+    builder.node("h3", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
+    builder.tas_queue("q", 100)
+    builder.gang("one", 4, request=required(RACK))
+    builder.turn()
+    builder.gang("w", 3, request=UNCONSTRAINED)
+    builder.turn()
+    _, lines = explained(builder, "w")
     assert lines[:3] == [
         "ns/w waits for nodes of flavor tas: all domains together have capacity for 1 of 3 pods.",
         "Pods of other workloads in these nodes: ns/one (4 pods).",
         "No capacity for any pod on 2 of 3 nodes: 1 without enough cpu, 1 with taint gpu=true:NoSchedule,"
         " which it does not tolerate.",
     ]
-    play.gang("more", 1, request=UNCONSTRAINED)
-    play.turn()
-    assert explained(play, "w")[1][0].endswith("no domain has capacity for any of 3 pods.")
+    builder.gang("more", 1, request=UNCONSTRAINED)
+    builder.turn()
+    assert explained(builder, "w")[1][0].endswith("no domain has capacity for any of 3 pods.")
 
 
 def test_its_remedy_is_capacity_of_nodes() -> None:
     """What it promises is kept."""
-    play = full()
-    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    builder = full()
+    found = builder.engine.explain(ObjectKey("ns", "w"), builder.now)
     assert [type(each) for each in remedies(found)] == [MorePlaces]
     data = explanation_data(found)["remedies"][0]["placement"]
     assert data["domain"] == ["b1", "r2"]
     assert data["usedBy"][0]["workload"] == {"namespace": "ns", "name": "two"}
-    play.finish("ns/two")
-    assert play.turn().reserved == ["w"]
+    builder.finish("ns/two")
+    assert builder.turn().reserved == ["w"]
 
 
 def test_exclusions_are_counted() -> None:
-    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}})
-    play.node("h2", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
-    play.tas_queue("q", 100)
-    play.gang("w", 2, request=required(RACK))
-    play.turn()
-    trial, lines = explained(play, "w")
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}})
+    builder.node("h2", 4, taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}])
+    builder.tas_queue("q", 100)
+    builder.gang("w", 2, request=required(RACK))
+    builder.turn()
+    trial, lines = explained(builder, "w")
     assert trial.placement is not None
     assert lines == [
         "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended:"
@@ -98,13 +98,13 @@ def test_exclusions_are_counted() -> None:
 
 def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
     """Quota in use lacks too, but its release would not help: no rack has capacity for five pods."""
-    play = TopologyScenarioBuilder(TWO_RACKS)
-    play.tas_queue("q", 6)
-    play.gang("one", 3, request=required(RACK))
-    play.turn()
-    play.gang("w", 5, request=required(RACK))
-    play.turn()
-    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    builder = TopologyScenarioBuilder(TWO_RACKS)
+    builder.tas_queue("q", 6)
+    builder.gang("one", 3, request=required(RACK))
+    builder.turn()
+    builder.gang("w", 5, request=required(RACK))
+    builder.turn()
+    found = builder.engine.explain(ObjectKey("ns", "w"), builder.now)
     assert [type(each) for each in remedies(found)] == [MorePlaces]
     assert explanation_lines(found)[0].startswith(
         "ns/w can't be placed on the nodes of flavor tas, even if other workloads ended: "
@@ -113,13 +113,13 @@ def test_quota_is_no_remedy_for_a_gang_that_no_domain_can_take() -> None:
 
 
 def test_a_gang_that_no_eviction_can_help_is_reported_so() -> None:
-    play = TopologyScenarioBuilder(TWO_RACKS)
-    play.tas_queue("q", 100, preemption={"withinClusterQueue": "LowerPriority"})
-    play.gang("low", 3, request=UNCONSTRAINED)
-    play.turn()
-    play.gang("w", 5, priority=1, request=required(RACK))
-    play.turn()
-    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    builder = TopologyScenarioBuilder(TWO_RACKS)
+    builder.tas_queue("q", 100, preemption={"withinClusterQueue": "LowerPriority"})
+    builder.gang("low", 3, request=UNCONSTRAINED)
+    builder.turn()
+    builder.gang("w", 5, priority=1, request=required(RACK))
+    builder.turn()
+    found = builder.engine.explain(ObjectKey("ns", "w"), builder.now)
     assert found.evaluation is not None
     assert found.reason == "TopologyPlacementFailed"
     assert found.evaluation.never == ('topology "default" allows to fit only 4 out of 5 pod(s)',)
@@ -127,24 +127,24 @@ def test_a_gang_that_no_eviction_can_help_is_reported_so() -> None:
 
 
 def test_would_fit_checks_the_nodes_too() -> None:
-    play = full()
-    pod_sets = play.workloads[ObjectKey("ns", "w")].spec.pod_sets
-    found = play.engine.would_fit(pod_sets, "q", play.now)
+    builder = full()
+    pod_sets = builder.workloads[ObjectKey("ns", "w")].spec.pod_sets
+    found = builder.engine.would_fit(pod_sets, "q", builder.now)
     assert found.evaluation is not None
     assert not found.evaluation.is_admitted
-    play.finish("ns/one")
-    found = play.engine.would_fit(pod_sets, "p", play.now)
+    builder.finish("ns/one")
+    found = builder.engine.would_fit(pod_sets, "p", builder.now)
     assert found.evaluation is not None
     assert found.evaluation.is_admitted
-    assert check(play.engine) == []
+    assert check(builder.engine) == []
 
 
 def test_heads_of_trees_that_share_the_nodes_are_rivals() -> None:
-    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
-    play.tas_queue("a", 4, cohort="A")
-    play.tas_queue("b", 4, cohort="B")
-    play.gang("high", 3, "a", priority=1, request=required(RACK))
-    play.gang("w", 3, "b", request=required(RACK))
-    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
+    builder.tas_queue("a", 4, cohort="A")
+    builder.tas_queue("b", 4, cohort="B")
+    builder.gang("high", 3, "a", priority=1, request=required(RACK))
+    builder.gang("w", 3, "b", request=required(RACK))
+    found = builder.engine.explain(ObjectKey("ns", "w"), builder.now)
     assert found.evaluation is not None
     assert found.evaluation.rivals == (ObjectKey("ns", "high"),)

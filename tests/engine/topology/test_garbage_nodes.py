@@ -38,40 +38,40 @@ def garbage(name: str, **changes: Any) -> Any:
 
 @pytest.mark.parametrize("what", GARBAGE)
 def test_a_node_with_garbage_is_not_used_and_harms_no_other(what: str) -> None:
-    play = TopologyScenarioBuilder({})
-    play.node("good", 3)
-    play.put(garbage("bad", **GARBAGE[what]))
-    play.tas_queue("q")
-    play.gang("w", 3, request=required(RACK))
-    assert play.turn().reserved == ["w"]
-    assert play.places("w") == {"good": 3}
+    builder = TopologyScenarioBuilder({})
+    builder.node("good", 3)
+    builder.put(garbage("bad", **GARBAGE[what]))
+    builder.tas_queue("q")
+    builder.gang("w", 3, request=required(RACK))
+    assert builder.turn().reserved == ["w"]
+    assert builder.places("w") == {"good": 3}
 
 
 @pytest.mark.parametrize("what", [each for each in GARBAGE if "quantity" in each or "exponent" in each])
 def test_a_node_whose_quantities_become_garbage_has_no_capacity_left(what: str) -> None:
-    play = TopologyScenarioBuilder({})
-    play.put(garbage("bad"))
-    play.put(garbage("bad", **GARBAGE[what]))
-    play.tas_queue("q")
-    play.gang("w", 1, request=required(RACK))
-    assert play.turn().reserved == []
-    play.put(garbage("bad"))
-    assert play.turn().reserved == ["w"]
+    builder = TopologyScenarioBuilder({})
+    builder.put(garbage("bad"))
+    builder.put(garbage("bad", **GARBAGE[what]))
+    builder.tas_queue("q")
+    builder.gang("w", 1, request=required(RACK))
+    assert builder.turn().reserved == []
+    builder.put(garbage("bad"))
+    assert builder.turn().reserved == ["w"]
 
 
 def test_thousands_of_nodes_with_garbage() -> None:
-    play = TopologyScenarioBuilder({})
+    builder = TopologyScenarioBuilder({})
     kinds = list(GARBAGE.values())
-    play.node("good", 3, rack="r0")
+    builder.node("good", 3, rack="r0")
     for number in range(3000):
-        play.put(garbage(f"n{number}", **kinds[number % len(kinds)]))
-    play.tas_queue("q")
-    play.tas_queue("other")
-    play.gang("unsuitable", 3, request=required("row"))
-    play.gang("w", 2, request=required(RACK))
-    play.gang("v", 1, "other", request=required(RACK))
-    assert sorted(play.turn().reserved) == ["v", "w"]
-    assert play.used() == {"good": 3}
+        builder.put(garbage(f"n{number}", **kinds[number % len(kinds)]))
+    builder.tas_queue("q")
+    builder.tas_queue("other")
+    builder.gang("unsuitable", 3, request=required("row"))
+    builder.gang("w", 2, request=required(RACK))
+    builder.gang("v", 1, "other", request=required(RACK))
+    assert sorted(builder.turn().reserved) == ["v", "w"]
+    assert builder.used() == {"good": 3}
 
 
 class UncheckedScenarioBuilder(TopologyScenarioBuilder):
@@ -110,22 +110,22 @@ def test_a_hundred_thousand_nodes_with_garbage(monkeypatch: pytest.MonkeyPatch) 
         return build(self)
 
     monkeypatch.setattr(FlavorDomains, "_build", recorded)
-    play = UncheckedScenarioBuilder({})
-    play.node("good", 3, rack="r0")
+    builder = UncheckedScenarioBuilder({})
+    builder.node("good", 3, rack="r0")
     for number in range(100_000):
-        play.engine.apply(ObjectUpserted(reduced(from_json(strange(number), Node))), play.now)
-    play.tas_queue("q")
-    play.tas_queue("other")
-    play.gang("unsuitable", 3, request=required("row"))
-    play.gang("wide", 4, request=required(RACK))
-    play.gang("w", 2, request=required(RACK))
-    play.gang("v", 1, "other", request=required(RACK))
-    assert sorted(play.turn().reserved) == ["v", "w"]
-    assert play.used() == {"good": 3}
-    assert 'Flavor "tas" does not contain the requested level (requested: row' in play.waiting["unsuitable"].message
-    assert "allows to fit only 2 out of 4 pod(s). Total nodes: 40003; excluded: " in play.waiting["wide"].message
-    play.engine.apply(
-        ObjectUpserted(reduced(from_json(garbage("n0", labels={BLOCK: "b0", RACK: "-0"}), Node))), play.now
+        builder.engine.apply(ObjectUpserted(reduced(from_json(strange(number), Node))), builder.now)
+    builder.tas_queue("q")
+    builder.tas_queue("other")
+    builder.gang("unsuitable", 3, request=required("row"))
+    builder.gang("wide", 4, request=required(RACK))
+    builder.gang("w", 2, request=required(RACK))
+    builder.gang("v", 1, "other", request=required(RACK))
+    assert sorted(builder.turn().reserved) == ["v", "w"]
+    assert builder.used() == {"good": 3}
+    assert 'Flavor "tas" does not contain the requested level (requested: row' in builder.waiting["unsuitable"].message
+    assert "allows to fit only 2 out of 4 pod(s). Total nodes: 40003; excluded: " in builder.waiting["wide"].message
+    builder.engine.apply(
+        ObjectUpserted(reduced(from_json(garbage("n0", labels={BLOCK: "b0", RACK: "-0"}), Node))), builder.now
     )
-    play.turn()
+    builder.turn()
     assert built == ["tas"]

@@ -30,36 +30,36 @@ TWO_HOSTS: Json = {"b1": {"r1": {"h1": 2, "h2": 2}}}
 BALANCED: Json = {"b1": {"r1": {"h1": 6, "h2": 6}, "r2": {"h3": 5, "h4": 5, "h5": 2}}}
 
 
-def gang(play: TopologyScenarioBuilder, count: int, request: Json, **pod: Json) -> dict[str, int]:
+def gang(builder: TopologyScenarioBuilder, count: int, request: Json, **pod: Json) -> dict[str, int]:
     """The places of a gang."""
-    play.tas_queue("q")
-    made = play.gang_of("w", count, request=request)
+    builder.tas_queue("q")
+    made = builder.gang_of("w", count, request=request)
     made["spec"]["podSets"][0]["template"]["spec"] |= pod
-    play.put(made)
-    assert play.turn().reserved == ["w"]
-    return play.places("w")
+    builder.put(made)
+    assert builder.turn().reserved == ["w"]
+    return builder.places("w")
 
 
 @pytest.mark.parametrize(("is_on", "host"), [(True, "h2"), (False, "h1")])
 def test_preferred_node_affinity_counts_with_its_gate(is_on: bool, host: str) -> None:
     """TAS-65."""
-    play = TopologyScenarioBuilder(TWO_HOSTS, configured(TASRespectNodeAffinityPreferred=is_on))
-    assert gang(play, 2, required(HOST), affinity=preferring("h2")) == {host: 2}
+    builder = TopologyScenarioBuilder(TWO_HOSTS, configured(TASRespectNodeAffinityPreferred=is_on))
+    assert gang(builder, 2, required(HOST), affinity=preferring("h2")) == {host: 2}
 
 
 @pytest.mark.parametrize("keeps_matches", [True, False])
 def test_preferred_node_affinity_counts_again_in_the_same_cycle(keeps_matches: bool) -> None:
     """Q-20: another workload takes the node that was found first."""
     settings = configured(TASRespectNodeAffinityPreferred=True, TASCacheNodeMatchResults=keeps_matches)
-    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 3, "h2": 3, "h3": 3}}}, settings)
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 3, "h2": 3, "h3": 3}}}, settings)
     for name, count, hosts in (("x", 3, ("h2",)), ("w", 1, ("h2", "h3"))):
-        play.tas_queue(name)
-        made = play.gang_of(name, count, name, request=required(HOST))
+        builder.tas_queue(name)
+        made = builder.gang_of(name, count, name, request=required(HOST))
         made["spec"]["podSets"][0]["template"]["spec"]["affinity"] = preferring(*hosts)
-        play.put(made)
-    assert [each.workload.name for each in play.cycle()] == ["x", "w"]
-    assert play.places("x") == {"h2": 3}
-    assert play.places("w") == {"h3": 1}
+        builder.put(made)
+    assert [each.workload.name for each in builder.cycle()] == ["x", "w"]
+    assert builder.places("x") == {"h2": 3}
+    assert builder.places("w") == {"h3": 1}
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_preferred_node_affinity_counts_again_in_the_same_cycle(keeps_matches: b
 )
 def test_unconstrained_pods_fill_gaps_with_the_mixed_profile(is_on: bool, places: dict[str, int]) -> None:
     """TAS-44, EX-6."""
-    play = TopologyScenarioBuilder(TREE_T, configured(TASProfileMixed=is_on))
-    assert gang(play, 6, UNCONSTRAINED) == places
+    builder = TopologyScenarioBuilder(TREE_T, configured(TASProfileMixed=is_on))
+    assert gang(builder, 6, UNCONSTRAINED) == places
 
 
 @pytest.mark.parametrize(("is_on", "places"), [(True, {"h3": 5, "h4": 5}), (False, {"h1": 6, "h2": 4})])
 def test_preferred_pods_are_balanced_with_the_gate(is_on: bool, places: dict[str, int]) -> None:
     """TAS-60, EX-12."""
-    play = TopologyScenarioBuilder(BALANCED, configured(TASBalancedPlacement=is_on))
-    assert gang(play, 10, {"preferred": RACK}) == places
+    builder = TopologyScenarioBuilder(BALANCED, configured(TASBalancedPlacement=is_on))
+    assert gang(builder, 10, {"preferred": RACK}) == places
 
 
 @pytest.mark.parametrize(("is_on", "slices"), [(True, 2), (False, 1)])
@@ -83,9 +83,9 @@ def test_assignments_are_split_by_hostname_prefix_with_the_gate(is_on: bool, sli
     """TAS-73: twenty nodes of two pools with long names."""
     names = [f"{pool}-instances-of-a-node-pool-{number}" for pool in ("large", "small") for number in range(10)]
     settings = configured(TASAssignmentsEncodingByHostnamePrefix=is_on)
-    play = TopologyScenarioBuilder({"b1": {"r1": dict.fromkeys(names, 1)}}, settings)
-    assert gang(play, 20, required(RACK)) == dict.fromkeys(names, 1)
-    admission = play.workloads[ObjectKey("ns", "w")].status.admission
+    builder = TopologyScenarioBuilder({"b1": {"r1": dict.fromkeys(names, 1)}}, settings)
+    assert gang(builder, 20, required(RACK)) == dict.fromkeys(names, 1)
+    admission = builder.workloads[ObjectKey("ns", "w")].status.admission
     assert admission is not None
     assigned = admission.pod_set_assignments[0].topology_assignment
     assert assigned is not None
@@ -96,7 +96,7 @@ def test_assignments_are_split_by_hostname_prefix_with_the_gate(is_on: bool, sli
 def test_pods_of_tas_workloads_are_placed_with_the_gate_only(is_on: bool) -> None:
     """Without topology-aware scheduling the gang gets quota on any nodes (TAS-34)."""
     gates = {gate.name: False for gate in Gate if gate.name.startswith("TAS")} if not is_on else {}
-    play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}}, configured(TopologyAwareScheduling=is_on, **gates))
-    play.tas_queue("q")
-    play.gang("w", 2, request=required(RACK))
-    assert play.turn().reserved == ([] if is_on else ["w"])
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 1}}}, configured(TopologyAwareScheduling=is_on, **gates))
+    builder.tas_queue("q")
+    builder.gang("w", 2, request=required(RACK))
+    assert builder.turn().reserved == ([] if is_on else ["w"])

@@ -26,155 +26,155 @@ UNCONSTRAINED: Json = {"unconstrained": True}
 ELASTIC = {"ElasticJobsViaWorkloadSlices": True, "ElasticJobsViaWorkloadSlicesWithTAS": True}
 
 
-def changed(play: TopologyScenarioBuilder, name: str, **status: Json) -> None:
-    manifest = to_json(play.workloads[ObjectKey("ns", name)])
+def changed(builder: TopologyScenarioBuilder, name: str, **status: Json) -> None:
+    manifest = to_json(builder.workloads[ObjectKey("ns", name)])
     manifest["status"] = {**manifest.get("status", {}), **status}
-    play.show(from_json(manifest, Workload))
+    builder.show(from_json(manifest, Workload))
 
 
-def later(play: TopologyScenarioBuilder, seconds: float = 1) -> TopologyScenarioBuilder:
-    play.wait(seconds)
-    play.turn()
-    return play
+def later(builder: TopologyScenarioBuilder, seconds: float = 1) -> TopologyScenarioBuilder:
+    builder.wait(seconds)
+    builder.turn()
+    return builder
 
 
 class TestReplacement:
     """TAS-107 to TAS-111."""
 
     def running(self, request: Json, count: int = 5, **gates: bool) -> TopologyScenarioBuilder:
-        play = TopologyScenarioBuilder(RACK_OF_FOUR, configured(**gates))
-        play.tas_queue("q", 100)
-        play.gang("w", count, request=request)
-        play.turn()
-        return play
+        builder = TopologyScenarioBuilder(RACK_OF_FOUR, configured(**gates))
+        builder.tas_queue("q", 100)
+        builder.gang("w", count, request=request)
+        builder.turn()
+        return builder
 
-    def lose(self, play: TopologyScenarioBuilder, node: str) -> None:
-        play.delete({"kind": "Node", "name": node})
-        play.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
+    def lose(self, builder: TopologyScenarioBuilder, node: str) -> None:
+        builder.delete({"kind": "Node", "name": node})
+        builder.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
 
     def test_lost_pods_stay_in_the_required_domain(self) -> None:
         """EX-13."""
-        play = self.running(required(RACK))
-        assert play.places("w") == {"h1": 3, "h2": 2}
-        self.lose(play, "h2")
-        assert later(play).reserved == ["w"]
-        assert play.places("w") == {"h1": 3, "h3": 2}
-        assert play.used() == {"h1": 3, "h3": 2}
-        assert play.workloads[W].status.unhealthy_nodes == ()
+        builder = self.running(required(RACK))
+        assert builder.places("w") == {"h1": 3, "h2": 2}
+        self.lose(builder, "h2")
+        assert later(builder).reserved == ["w"]
+        assert builder.places("w") == {"h1": 3, "h3": 2}
+        assert builder.used() == {"h1": 3, "h3": 2}
+        assert builder.workloads[W].status.unhealthy_nodes == ()
 
     def test_where_the_domain_has_no_capacity_it_is_evicted(self) -> None:
         """EX-13, TAS-110."""
-        play = self.running(required(RACK))
-        play.gang("other", 3, request=required(HOST))
-        play.turn()
-        play.gang("more", 1, request=required(RACK))
-        play.turn()
-        self.lose(play, "h2")
-        assert later(play).decisions == [EvictForFailedNodes(W, ("h2",))]
-        play.settle()
-        assert play.turn().reserved == ["w"], "it is queued again at once"
-        assert play.places("w") == {"h4": 5}
+        builder = self.running(required(RACK))
+        builder.gang("other", 3, request=required(HOST))
+        builder.turn()
+        builder.gang("more", 1, request=required(RACK))
+        builder.turn()
+        self.lose(builder, "h2")
+        assert later(builder).decisions == [EvictForFailedNodes(W, ("h2",))]
+        builder.settle()
+        assert builder.turn().reserved == ["w"], "it is queued again at once"
+        assert builder.places("w") == {"h4": 5}
 
     def test_only_what_is_new_is_booked(self) -> None:
         """TAS-84: the nodes of the pods that stay are full with them."""
-        play = self.running(required(RACK), 8)
-        assert play.places("w") == {"h1": 3, "h2": 3, "h3": 2}
-        play.node("h5", 2)
-        self.lose(play, "h3")
-        assert later(play).reserved == ["w"]
-        assert play.places("w") == play.used() == {"h1": 3, "h2": 3, "h5": 2}
+        builder = self.running(required(RACK), 8)
+        assert builder.places("w") == {"h1": 3, "h2": 3, "h3": 2}
+        builder.node("h5", 2)
+        self.lose(builder, "h3")
+        assert later(builder).reserved == ["w"]
+        assert builder.places("w") == builder.used() == {"h1": 3, "h2": 3, "h5": 2}
 
     def test_two_second_passes_do_not_take_the_same_node(self) -> None:
         """TAS-81, TAS-84."""
-        play = TopologyScenarioBuilder(
+        builder = TopologyScenarioBuilder(
             {"b1": {"r1": {"h1": 1, "h2": 1, "h3": 1}}}, configured(TASFailedNodeReplacementFailFast=False)
         )
-        play.tas_queue("q", 100)
+        builder.tas_queue("q", 100)
         for name in ("w", "v"):
-            play.gang(name, 1, request=UNCONSTRAINED)
-            play.turn()
+            builder.gang(name, 1, request=UNCONSTRAINED)
+            builder.turn()
         for name, node in (("w", "h1"), ("v", "h2")):
-            assert play.places(name) == {node: 1}
-            play.delete({"kind": "Node", "name": node})
-            play.perform({"failNodes": {"workload": f"ns/{name}", "nodes": [node]}})
-        decisions = later(play).decisions
+            assert builder.places(name) == {node: 1}
+            builder.delete({"kind": "Node", "name": node})
+            builder.perform({"failNodes": {"workload": f"ns/{name}", "nodes": [node]}})
+        decisions = later(builder).decisions
         assert [type(each) for each in decisions] == [Reserve, KeepUnplaced]
-        assert play.used() == {"h3": 1}
+        assert builder.used() == {"h3": 1}
 
     @pytest.mark.parametrize("is_written", [True, False])
     def test_assigned_placements_count_before_they_are_observed(self, is_written: bool) -> None:
         """As those of an admission (SCH-350, SCH-352): an older object that comes in between changes nothing."""
-        play = self.running(required(RACK))
-        self.lose(play, "h2")
-        play.wait(1)
-        (decision,) = play.engine.schedule(play.now)
+        builder = self.running(required(RACK))
+        self.lose(builder, "h2")
+        builder.wait(1)
+        (decision,) = builder.engine.schedule(builder.now)
         assert isinstance(decision, Reserve)
-        play.engine.apply(ObjectUpserted(play.workloads[W]), play.now)
-        assert play.used() == {"h1": 3, "h3": 2}
-        assert play.engine.wake_at() is None
+        builder.engine.apply(ObjectUpserted(builder.workloads[W]), builder.now)
+        assert builder.used() == {"h1": 3, "h3": 2}
+        assert builder.engine.wake_at() is None
         if is_written:
             written = reserve(
-                play.workloads[W], Reservation(decision.admission, frozenset()), play.settings.gates, play.now
+                builder.workloads[W], Reservation(decision.admission, frozenset()), builder.settings.gates, builder.now
             )
-            play.show(written.workload)
-            assert play.used() == {"h1": 3, "h3": 2}
+            builder.show(written.workload)
+            assert builder.used() == {"h1": 3, "h3": 2}
         else:
-            play.engine.apply(ReservationFailed(W), play.now)
-            assert play.used() == {"h1": 3}
-            assert later(play).reserved == ["w"]
-        assert play.engine.store.placed_ahead == {}
+            builder.engine.apply(ReservationFailed(W), builder.now)
+            assert builder.used() == {"h1": 3}
+            assert later(builder).reserved == ["w"]
+        assert builder.engine.store.placed_ahead == {}
 
     def test_nodes_are_found_by_their_hostnames(self) -> None:
         """TAS-25, Q-10."""
-        play = TopologyScenarioBuilder({})
-        play.tas_queue("q", 100)
-        play.node("n1", 1, hostname="h1")
-        play.gang("w", 1, request=UNCONSTRAINED)
-        play.turn()
-        assert play.places("w") == {"h1": 1}
-        play.node("n2", 1, hostname="h2")
-        self.lose(play, "n1")
-        assert later(play).reserved == ["w"]
-        assert play.places("w") == {"h2": 1}
+        builder = TopologyScenarioBuilder({})
+        builder.tas_queue("q", 100)
+        builder.node("n1", 1, hostname="h1")
+        builder.gang("w", 1, request=UNCONSTRAINED)
+        builder.turn()
+        assert builder.places("w") == {"h1": 1}
+        builder.node("n2", 1, hostname="h2")
+        self.lose(builder, "n1")
+        assert later(builder).reserved == ["w"]
+        assert builder.places("w") == {"h2": 1}
 
     def test_the_workload_of_a_single_pod_keeps_its_placement(self) -> None:
         """TAS-111."""
-        play = TopologyScenarioBuilder(RACK_OF_FOUR)
-        play.tas_queue("q", 100)
-        manifest = play.gang_of("w", 1, request=UNCONSTRAINED)
+        builder = TopologyScenarioBuilder(RACK_OF_FOUR)
+        builder.tas_queue("q", 100)
+        manifest = builder.gang_of("w", 1, request=UNCONSTRAINED)
         manifest["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}]
-        play.put(manifest)
-        play.turn()
-        (node,) = play.places("w")
-        play.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
-        assert later(play).reserved == ["w"]
-        assert play.places("w") == {node: 1}
-        assert play.workloads[W].status.unhealthy_nodes == ()
+        builder.put(manifest)
+        builder.turn()
+        (node,) = builder.places("w")
+        builder.perform({"failNodes": {"workload": "ns/w", "nodes": [node]}})
+        assert later(builder).reserved == ["w"]
+        assert builder.places("w") == {node: 1}
+        assert builder.workloads[W].status.unhealthy_nodes == ()
 
 
 def test_an_assignment_that_can_not_be_read_counts_nothing() -> None:
     """As a client with the right to write statuses may have left it."""
-    play = TopologyScenarioBuilder(RACK_OF_FOUR)
-    play.tas_queue("q", 100)
-    play.gang("w", 2, request=UNCONSTRAINED)
-    play.turn()
-    manifest = to_json(play.workloads[W])
+    builder = TopologyScenarioBuilder(RACK_OF_FOUR)
+    builder.tas_queue("q", 100)
+    builder.gang("w", 2, request=UNCONSTRAINED)
+    builder.turn()
+    manifest = to_json(builder.workloads[W])
     assigned = manifest["status"]["admission"]["podSetAssignments"][0]
     assigned["topologyAssignment"]["slices"][0]["domainCount"] = 7
     assigned["topologyAssignment"]["slices"][0]["podCounts"] = {"individual": [1]}
-    play.engine.apply(ObjectUpserted(from_json(manifest, Workload)), play.now)
-    assert play.used() == {}
-    play.gang("v", 2, request=UNCONSTRAINED)
-    assert play.turn().reserved == ["v"]
+    builder.engine.apply(ObjectUpserted(from_json(manifest, Workload)), builder.now)
+    assert builder.used() == {}
+    builder.gang("v", 2, request=UNCONSTRAINED)
+    assert builder.turn().reserved == ["v"]
 
 
 class TestDelays:
     """TAS-40, TAS-43, TAS-88."""
 
     def checked(self, controller: str, tree: Json = RACK_OF_FOUR, **rule: Json) -> TopologyScenarioBuilder:
-        play = TopologyScenarioBuilder(tree)
+        builder = TopologyScenarioBuilder(tree)
         active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": AT}
-        play.put(
+        builder.put(
             {
                 "apiVersion": V1BETA2,
                 "kind": "AdmissionCheck",
@@ -184,21 +184,23 @@ class TestDelays:
             }
         )
         checks = {"admissionChecks": [{"name": "c", **rule}]}
-        play.tas_queue("q", 100, admissionChecksStrategy=checks)
-        play.gang("w", 2, request=required(RACK))
-        changed(play, "w", admissionChecks=[{"name": "c", "state": "Pending", "message": "", "lastTransitionTime": AT}])
-        play.turn()
-        assert play.reserved == ["w"]
-        return play
+        builder.tas_queue("q", 100, admissionChecksStrategy=checks)
+        builder.gang("w", 2, request=required(RACK))
+        changed(
+            builder, "w", admissionChecks=[{"name": "c", "state": "Pending", "message": "", "lastTransitionTime": AT}]
+        )
+        builder.turn()
+        assert builder.reserved == ["w"]
+        return builder
 
-    def delay(self, play: TopologyScenarioBuilder) -> str | None:
-        admission = play.workloads[W].status.admission
+    def delay(self, builder: TopologyScenarioBuilder) -> str | None:
+        admission = builder.workloads[W].status.admission
         assert admission is not None
         return admission.pod_set_assignments[0].delayed_topology_request
 
-    def ready(self, play: TopologyScenarioBuilder, **update: Json) -> None:
+    def ready(self, builder: TopologyScenarioBuilder, **update: Json) -> None:
         check = {"name": "c", "state": "Ready", "message": "", "lastTransitionTime": AT}
-        changed(play, "w", admissionChecks=[{**check, "podSetUpdates": [{"name": "main", **update}]}])
+        changed(builder, "w", admissionChecks=[{**check, "podSetUpdates": [{"name": "main", **update}]}])
 
     @pytest.mark.parametrize(
         ("controller", "rule", "delay"),
@@ -210,50 +212,50 @@ class TestDelays:
         ],
     )
     def test_checks_that_bring_nodes_delay_the_placement(self, controller: str, rule: Json, delay: str | None) -> None:
-        play = self.checked(controller, **rule)
-        assert self.delay(play) == delay
-        assert bool(play.places("w")) is (delay is None)
+        builder = self.checked(controller, **rule)
+        assert self.delay(builder) == delay
+        assert bool(builder.places("w")) is (delay is None)
 
     def test_pods_go_to_the_nodes_that_the_check_selects(self) -> None:
-        play = self.checked("provisioning-request")
-        play.node("new", 4, rack="r9", made="yes")
-        self.ready(play, nodeSelector={"made": "yes"})
-        assert later(play).reserved == ["w"]
-        assert play.places("w") == {"new": 2}
-        assert self.delay(play) == "Ready"
+        builder = self.checked("provisioning-request")
+        builder.node("new", 4, rack="r9", made="yes")
+        self.ready(builder, nodeSelector={"made": "yes"})
+        assert later(builder).reserved == ["w"]
+        assert builder.places("w") == {"new": 2}
+        assert self.delay(builder) == "Ready"
 
     def test_places_that_are_awaited_are_kept_from_others_for_the_cycle(self) -> None:
         """TAS-78: as for a workload without quota, they are those of an empty cluster."""
-        play = self.checked("provisioning-request", {"b1": {"r1": {"h1": 4}}})
-        play.tas_queue("p", 100)
-        play.gang("x", 3, "p", request=required(RACK))
-        play.turn()
-        self.ready(play)
-        play.gang("y", 1, "p")
-        play.wait(1)
-        kinds = {each.workload.name: type(each) for each in play.cycle()}
+        builder = self.checked("provisioning-request", {"b1": {"r1": {"h1": 4}}})
+        builder.tas_queue("p", 100)
+        builder.gang("x", 3, "p", request=required(RACK))
+        builder.turn()
+        self.ready(builder)
+        builder.gang("y", 1, "p")
+        builder.wait(1)
+        kinds = {each.workload.name: type(each) for each in builder.cycle()}
         assert (kinds["w"], kinds["y"]) == (KeepUnplaced, KeepPending)
-        play.cycle()
-        assert "y" in play.admitted
+        builder.cycle()
+        assert "y" in builder.admitted
 
     def test_the_second_pass_keeps_counts(self) -> None:
         """Q-22: of a pod that is no longer needed, too."""
-        play = self.checked("provisioning-request")
-        changed(play, "w", reclaimablePods=[{"name": "main", "count": 1}])
-        self.ready(play)
-        assert later(play).reserved == ["w"]
-        admission = play.workloads[W].status.admission
+        builder = self.checked("provisioning-request")
+        changed(builder, "w", reclaimablePods=[{"name": "main", "count": 1}])
+        self.ready(builder)
+        assert later(builder).reserved == ["w"]
+        admission = builder.workloads[W].status.admission
         assert admission is not None
         assert admission.pod_set_assignments[0].count == 2
-        assert sum(play.places("w").values()) == 1
+        assert sum(builder.places("w").values()) == 1
 
     def test_updates_that_conflict_fail_the_placement(self) -> None:
-        play = self.checked("provisioning-request")
-        manifest = to_json(play.workloads[W])
+        builder = self.checked("provisioning-request")
+        manifest = to_json(builder.workloads[W])
         manifest["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = {"made": "no"}
-        play.show(from_json(manifest, Workload))
-        self.ready(play, nodeSelector={"made": "yes"})
-        (decision,) = later(play).decisions
+        builder.show(from_json(manifest, Workload))
+        self.ready(builder, nodeSelector={"made": "yes"})
+        (decision,) = later(builder).decisions
         assert isinstance(decision, KeepUnplaced)
         assert decision.message == (
             "failed to assign flavors to pod set main: invalid podSetUpdate for PodSet main, error: invalid admission"
@@ -265,16 +267,18 @@ class TestSlices:
     """TAS-66, TAS-67, Q-12."""
 
     def scaled(self, before: int, after: int, request: Json = UNCONSTRAINED, **gates: bool) -> TopologyScenarioBuilder:
-        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2, "h2": 3, "h3": 3}}}, configured(**gates))
-        play.tas_queue("q", 100)
-        play.put(self.slice_of(play, "w", before, UNCONSTRAINED))
-        play.turn()
-        play.put(self.slice_of(play, "v", after, request, replaces="w"))
-        play.turn()
-        return play
+        builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2, "h2": 3, "h3": 3}}}, configured(**gates))
+        builder.tas_queue("q", 100)
+        builder.put(self.slice_of(builder, "w", before, UNCONSTRAINED))
+        builder.turn()
+        builder.put(self.slice_of(builder, "v", after, request, replaces="w"))
+        builder.turn()
+        return builder
 
-    def slice_of(self, play: TopologyScenarioBuilder, name: str, count: int, request: Json, replaces: str = "") -> Json:
-        manifest = play.gang_of(name, count, request=request)
+    def slice_of(
+        self, builder: TopologyScenarioBuilder, name: str, count: int, request: Json, replaces: str = ""
+    ) -> Json:
+        manifest = builder.gang_of(name, count, request=request)
         annotations = {"kueue.x-k8s.io/elastic-job": "true"}
         if replaces:
             annotations["kueue.x-k8s.io/workload-slice-replacement-for"] = f"ns/{replaces}"
@@ -282,23 +286,23 @@ class TestSlices:
         return manifest
 
     def test_pods_stay_where_they_are_and_more_come(self) -> None:
-        play = self.scaled(4, 5, **ELASTIC)
-        assert play.places("v").items() >= {"h1": 2}.items()
-        assert sum(play.places("v").values()) == 5
-        assert sum(play.used().values()) == 5, "the pods of both slices are counted once"
+        builder = self.scaled(4, 5, **ELASTIC)
+        assert builder.places("v").items() >= {"h1": 2}.items()
+        assert sum(builder.places("v").values()) == 5
+        assert sum(builder.used().values()) == 5, "the pods of both slices are counted once"
 
     def test_required_topologies_are_refused(self) -> None:
-        play = self.scaled(2, 3, required(RACK), **ELASTIC)
-        assert "required topology is not supported with ElasticJobsViaWorkloadSlices" in play.waiting["v"].message
+        builder = self.scaled(2, 3, required(RACK), **ELASTIC)
+        assert "required topology is not supported with ElasticJobsViaWorkloadSlices" in builder.waiting["v"].message
 
     @pytest.mark.parametrize("kind", ["required", "preferred"])
     def test_the_first_slice_can_request_no_level_either(self, kind: str) -> None:
-        play = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2}}}, configured(**ELASTIC))
-        play.tas_queue("q", 100)
-        play.put(self.slice_of(play, "w", 2, {kind: RACK}))
-        play.turn()
+        builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 2}}}, configured(**ELASTIC))
+        builder.tas_queue("q", 100)
+        builder.put(self.slice_of(builder, "w", 2, {kind: RACK}))
+        builder.turn()
         problem = f"{kind} topology is not supported with ElasticJobsViaWorkloadSlices"
-        assert play.waiting["w"].message == f"failed to assign flavors to pod set main: {problem}"
+        assert builder.waiting["w"].message == f"failed to assign flavors to pod set main: {problem}"
 
 
 def test_nodes_and_their_usage_are_recorded_and_replayed() -> None:

@@ -55,36 +55,36 @@ UNSUITABLE: dict[str, tuple[Json, str]] = {
 
 def play_with(request: Json) -> TopologyScenarioBuilder:
     """A queue whose oldest workload has the request, with a younger one, and another queue."""
-    play = TopologyScenarioBuilder()
-    play.tas_queue("q")
-    play.tas_queue("other")
-    play.gang("w", 4, request=request, priority=9)
-    play.gang("next", 4, request=required(RACK))
-    play.gang("elsewhere", 3, "other", request=required(RACK))
-    return play
+    builder = TopologyScenarioBuilder()
+    builder.tas_queue("q")
+    builder.tas_queue("other")
+    builder.gang("w", 4, request=request, priority=9)
+    builder.gang("next", 4, request=required(RACK))
+    builder.gang("elsewhere", 3, "other", request=required(RACK))
+    return builder
 
 
 @pytest.mark.parametrize("what", UNSUITABLE)
 def test_an_unsuitable_request_waits_with_the_reason_and_no_other_waits_for_it(what: str) -> None:
     """TAS-15, TAS-36, TAS-43, TAS-57."""
     request, reason = UNSUITABLE[what]
-    play = play_with(request)
-    play.turn()
-    assert play.waiting["w"].message == f"couldn't assign flavors to pod set main: {reason}"
-    assert sorted(play.reserved) == ["elsewhere", "next"]
-    assert check(play.engine) == []
+    builder = play_with(request)
+    builder.turn()
+    assert builder.waiting["w"].message == f"couldn't assign flavors to pod set main: {reason}"
+    assert sorted(builder.reserved) == ["elsewhere", "next"]
+    assert check(builder.engine) == []
 
 
 @pytest.mark.parametrize("what", UNSUITABLE)
 def test_it_is_inadmissible_until_its_flavor_or_topology_changes(what: str) -> None:
-    play = play_with(UNSUITABLE[what][0])
-    play.turn()
-    assert play.turn().decisions == []
-    play.topology("default", "zone", "row", BLOCK, RACK, HOST)
+    builder = play_with(UNSUITABLE[what][0])
+    builder.turn()
+    assert builder.turn().decisions == []
+    builder.topology("default", "zone", "row", BLOCK, RACK, HOST)
     for host in ("h3", "h4", "h5"):
-        play.node(host, 4, block="b1", rack="r2", zone="z", row="w")
-    assert play.turn().decisions != []
-    assert check(play.engine) == []
+        builder.node(host, 4, block="b1", rack="r2", zone="z", row="w")
+    assert builder.turn().decisions != []
+    assert check(builder.engine) == []
 
 
 MOST = 2**31 - 1
@@ -104,13 +104,13 @@ MOST = 2**31 - 1
 )
 @pytest.mark.parametrize("balances", [False, True])
 def test_the_largest_gang_waits_and_keeps_no_other_waiting(request_: Json, balances: bool) -> None:
-    play = TopologyScenarioBuilder(settings=configured(TASBalancedPlacement=balances))
-    play.tas_queue("q", MOST)
-    play.tas_queue("other")
-    play.gang("w", MOST, request=request_, priority=9)
-    play.gang("elsewhere", 3, "other", request=required(RACK))
-    assert play.turn().reserved == ["elsewhere"]
-    assert 'topology "default"' in play.waiting["w"].message
+    builder = TopologyScenarioBuilder(settings=configured(TASBalancedPlacement=balances))
+    builder.tas_queue("q", MOST)
+    builder.tas_queue("other")
+    builder.gang("w", MOST, request=request_, priority=9)
+    builder.gang("elsewhere", 3, "other", request=required(RACK))
+    assert builder.turn().reserved == ["elsewhere"]
+    assert 'topology "default"' in builder.waiting["w"].message
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_the_largest_gang_waits_and_keeps_no_other_waiting(request_: Json, balan
 )
 def test_a_pod_set_group_of_a_wrong_size_keeps_no_other_waiting(counts: tuple[int, ...], requests: list[Json]) -> None:
     """TAS-14."""
-    play = play_with(required("row"))
-    made = play.gang_of("group", 1)
+    builder = play_with(required("row"))
+    made = builder.gang_of("group", 1)
     (pod_set,) = made["spec"]["podSets"]
     made["spec"]["podSets"] = [
         {**pod_set, "name": f"p{index}", "count": count, "topologyRequest": {**request, "podSetGroupName": "g"}}
         for index, (count, request) in enumerate(zip(counts, requests, strict=True))
     ]
-    play.put(made)
-    play.turn()
-    assert play.waiting["group"].message.endswith(
+    builder.put(made)
+    builder.turn()
+    assert builder.waiting["group"].message.endswith(
         'pod set group "g" must have two pod sets, one of them with a single pod'
     )
-    assert sorted(play.reserved) == ["elsewhere", "next"]
+    assert sorted(builder.reserved) == ["elsewhere", "next"]

@@ -38,8 +38,8 @@ async def _controller(cluster: InMemoryApiServer, writes: int) -> AsyncIterator[
 class PodFates:
     """What befell the pods of a Job."""
 
-    def __init__(self, world: JobControllerHarness, random: Random) -> None:
-        self._world = world
+    def __init__(self, harness: JobControllerHarness, random: Random) -> None:
+        self._world = harness
         self._random = random
         self.succeeded: set[str] = set()
         self.failed: set[str] = set()
@@ -71,28 +71,28 @@ class PodFates:
 async def test_every_pod_is_counted_once_over_any_number_of_crashes(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     async with running_apiserver() as cluster:
-        world = JobControllerHarness(cluster, InterceptingTransport(cluster.core.transport(ADMIN)))
-        fate = PodFates(world, random)
-        made = await world.create(job(completions=COMPLETIONS, parallelism=2, backoffLimit=1000))
+        harness = JobControllerHarness(cluster, InterceptingTransport(cluster.core.transport(ADMIN)))
+        fate = PodFates(harness, random)
+        made = await harness.create(job(completions=COMPLETIONS, parallelism=2, backoffLimit=1000))
         for _ in range(60):
             async with _controller(cluster, random.randint(1, 12)):
-                await _live(world, fate, random)
-            if "Complete" in await world.conditions(made):
+                await _live(harness, fate, random)
+            if "Complete" in await harness.conditions(made):
                 break
-        await _check(world, made, fate)
+        await _check(harness, made, fate)
 
 
-async def _live(world: JobControllerHarness, fate: PodFates, random: Random) -> None:
+async def _live(harness: JobControllerHarness, fate: PodFates, random: Random) -> None:
     for _ in range(random.randint(1, 3)):
-        await world.clock.advance(2)
+        await harness.clock.advance(2)
         await fate.strike()
-        await world.clock.advance(random.choice((1, 700)))
+        await harness.clock.advance(random.choice((1, 700)))
         await fate.let_go()
 
 
-async def _check(world: JobControllerHarness, made: Object, fate: PodFates) -> None:
-    status = await world.status(made)
-    assert "Complete" in await world.conditions(made)
+async def _check(harness: JobControllerHarness, made: Object, fate: PodFates) -> None:
+    status = await harness.status(made)
+    assert "Complete" in await harness.conditions(made)
     assert (status["succeeded"], len(fate.succeeded)) == (COMPLETIONS, COMPLETIONS)
     assert status.get("failed", 0) == len(fate.failed)
     assert status["uncountedTerminatedPods"] == {}

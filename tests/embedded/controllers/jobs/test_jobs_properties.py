@@ -182,15 +182,15 @@ EVENTS = st.lists(
 def test_there_are_never_more_active_pods_than_parallelism_or_completions_left(
     job: JobView, events: list[tuple[str, int]]
 ) -> None:
-    world = JobModel(job)
+    harness = JobModel(job)
     for what, chosen in [(WAIT, 0), *events]:
-        world.happen(what, chosen)
-        world.settle()
-        active = sum(pod.is_active for pod in world.pods.values())
+        harness.happen(what, chosen)
+        harness.settle()
+        active = sum(pod.is_active for pod in harness.pods.values())
         assert active <= job.spec.parallelism
         if job.spec.completions is not None:
-            assert active <= max(0, job.spec.completions - world.job.status.succeeded)
-        assert world.job.status.active == active
+            assert active <= max(0, job.spec.completions - harness.job.status.succeeded)
+        assert harness.job.status.active == active
 
 
 @given(
@@ -203,59 +203,59 @@ def test_every_pod_is_counted_once_wherever_a_controller_is_interrupted(
     job: JobView, events: list[tuple[str, int]], steps: list[int], end: str
 ) -> None:
     """Steps that are cut off simulate a crash: what was written stays, what was in memory is lost."""
-    world = JobModel(job)
+    harness = JobModel(job)
     ended: dict[str, set[str]] = {"Succeeded": set(), "Failed": set()}
     for (what, chosen), cut in zip(events, steps, strict=False):
-        world.settle()
-        if world.job.is_finished:
+        harness.settle()
+        if harness.job.is_finished:
             return
-        world.happen(what, chosen)
+        harness.happen(what, chosen)
         if what in (SUCCEED, FAIL):
             for phase, found in ended.items():
                 found |= {
-                    uid for uid, pod in world.pods.items() if pod.status.phase == phase and not pod.is_terminating
+                    uid for uid, pod in harness.pods.items() if pod.status.phase == phase and not pod.is_terminating
                 }
-        world.carry_out(cut)
-        world.record = NO_FAILURES
-    world.settle()
-    world.reap(end)
-    world.settle()
-    status, notes = world.job.status, world.job.uncounted
+        harness.carry_out(cut)
+        harness.record = NO_FAILURES
+    harness.settle()
+    harness.reap(end)
+    harness.settle()
+    status, notes = harness.job.status, harness.job.uncounted
     assert len(ended["Succeeded"]) <= status.succeeded + len(notes.succeeded)
-    held = [pod for pod in world.pods.values() if is_tracked(pod)]
+    held = [pod for pod in harness.pods.values() if is_tracked(pod)]
     assert len(ended["Failed"]) <= status.failed + len(notes.failed) + len(held)
 
 
 @given(job=jobs(), failures=st.integers(0, 2))
 def test_a_job_comes_to_its_end_when_its_pods_do(job: JobView, failures: int) -> None:
-    world = JobModel(job)
+    harness = JobModel(job)
     for turn in range(40):
-        world.settle()
-        if world.job.is_finished:
+        harness.settle()
+        if harness.job.is_finished:
             break
-        world.reap()
+        harness.reap()
         for _ in range(4):
-            world.happen(FAIL if turn < failures else SUCCEED, 0)
-        world.happen(WAIT, 0)
+            harness.happen(FAIL if turn < failures else SUCCEED, 0)
+        harness.happen(WAIT, 0)
     starved = job.spec.parallelism == 0 and job.spec.completions != 0
-    assert world.job.is_finished != starved
-    assert not any(is_tracked(pod) for pod in world.pods.values())
+    assert harness.job.is_finished != starved
+    assert not any(is_tracked(pod) for pod in harness.pods.values())
     if not failures and not starved:
-        assert any(each.type == COMPLETE for each in world.job.status.conditions)
+        assert any(each.type == COMPLETE for each in harness.job.status.conditions)
 
 
 @given(job=jobs(), events=EVENTS)
 def test_a_plan_that_is_carried_out_leaves_nothing_to_do(job: JobView, events: list[tuple[str, int]]) -> None:
-    world = JobModel(job)
+    harness = JobModel(job)
     for what, chosen in events:
-        world.settle()
-        world.happen(what, chosen)
-    world.settle()
-    if not world.job.is_finished:
-        rest = world.plan()
+        harness.settle()
+        harness.happen(what, chosen)
+    harness.settle()
+    if not harness.job.is_finished:
+        rest = harness.plan()
         assert not rest.touches_pods
         assert not rest.release
-        assert not status_patch(world.job.status, rest.status)
+        assert not status_patch(harness.job.status, rest.status)
 
 
 @given(sets=st.tuples(st.frozensets(st.integers(0, 40)), st.frozensets(st.integers(0, 40))), limit=st.integers(1, 45))
