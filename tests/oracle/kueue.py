@@ -8,6 +8,8 @@ import re
 import select
 import shutil
 import subprocess
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,9 +21,9 @@ from kohort.api.gates import Gate
 Json = Any
 
 SOURCES = Path(__file__).parent
-PROGRAM = SOURCES.parents[1] / ".cache" / "oracle" / "oracle"
-MANAGER = PROGRAM.with_name("kueue")
-"""The real Kueue as it is usually run, for benchmarks beside it."""
+PROGRAMS = SOURCES.parents[1] / ".cache" / "oracle"
+"""Programs are named after a checksum of their sources, so that none is used with others."""
+MODULES = (SOURCES / "go.mod", SOURCES / "go.sum")
 MODULE = "sigs.k8s.io/kueue"
 
 PATIENCE = 20
@@ -40,11 +42,11 @@ class Kueue:
     """One process; runs one scenario after the other."""
 
     def __init__(self) -> None:
-        build()
+        self._program = build()
         self._start()
 
     def _start(self) -> None:
-        self._process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen([self._program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Self:
         return self
@@ -77,18 +79,14 @@ class Kueue:
         self._start()
 
 
-def build() -> None:
-    """Bring the program up to date; cheap when it is."""
-    sources = [*SOURCES.glob("*.go"), *SOURCES.glob("*.s"), SOURCES / "go.mod", SOURCES / "go.sum"]
-    if not _is_newer(PROGRAM, sources):
-        _go("build", "-o", str(PROGRAM), ".")
+def build() -> Path:
+    """The program, built if it is missing."""
+    return _built("oracle", ".", [*SOURCES.glob("*.go"), *SOURCES.glob("*.s"), *MODULES])
 
 
 def build_manager() -> Path:
     """Kueue's own manager, of the version that is compared here."""
-    if not _is_newer(MANAGER, [SOURCES / "go.mod", SOURCES / "go.sum"]):
-        _go("build", "-o", str(MANAGER), f"{MODULE}/cmd/kueue")
-    return MANAGER
+    return _built("kueue", f"{MODULE}/cmd/kueue", MODULES)
 
 
 def manager_definitions() -> list[Json]:
@@ -118,13 +116,17 @@ def _sources() -> Path:
     return Path(_go("list", "-m", "-f", "{{.Dir}}", MODULE).strip())
 
 
-def _is_newer(program: Path, sources: list[Path]) -> bool:
-    return program.exists() and all(each.stat().st_mtime < program.stat().st_mtime for each in sources)
+def _built(name: str, package: str, sources: Iterable[Path]) -> Path:
+    checksum = sha256(b"".join(each.name.encode() + each.read_bytes() for each in sorted(sources))).hexdigest()
+    program = PROGRAMS / f"{name}-{checksum[:12]}"
+    if not program.exists():
+        _go("build", "-o", str(program), package)
+    return program
 
 
 def _go(*arguments: str) -> str:
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         raise GoIsMissingError("the comparison with the real Kueue needs Go 1.26 or newer: https://go.dev/dl/")
-    PROGRAM.parent.mkdir(parents=True, exist_ok=True)
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
     return subprocess.run([go, *arguments], cwd=SOURCES, check=True, stdout=subprocess.PIPE, text=True).stdout
