@@ -189,6 +189,13 @@ def test_topology_annotations_of_pods_are_validated_without_the_gate() -> None:
     assert paths(PODS, make_pod(metadata=both)) == [NOTE]
 
 
+def test_slices_are_compared_with_the_number_of_pods_only_where_it_is_known() -> None:
+    """JOB-78: a pod of a Job has the annotations of its template."""
+    slices = noted(podset_slice_required_topology="rack", podset_slice_size="4")
+    assert paths(PODS, make_pod(metadata=slices)) == [f"{NOTE}[{K}podset-slice-size]"]
+    assert paths(PODS, make_pod(metadata={**owned("Job", "j", "batch/v1"), **slices})) == []
+
+
 # Topology
 
 

@@ -69,7 +69,7 @@ from kohort.jobs.keys import (
     SUSPENDING_PARENT_ANNOTATION,
     TOPOLOGY_GATE,
 )
-from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
+from kohort.jobs.objects import annotations, controller_owner, is_terminating, labels, metadata, prebuilt_name
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count
 from kohort.jobs.topology import IndexLabels
 
@@ -218,8 +218,8 @@ class PodFramework(Framework):
         set_annotation(obj, ROLE_HASH_ANNOTATION, role_of(obj))
 
     def template_counts(self, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
-        """One pod; unknown for a part of a group, and for the pod of a parent."""
-        return [] if group_name(obj) or _is_gated_by_parent(obj) else [1]
+        """One pod; unknown for a part of a group, and for the pod of a parent or controller."""
+        return [] if group_name(obj) or _is_gated_by_parent(obj) or controller_owner(obj) else [1]
 
     def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
