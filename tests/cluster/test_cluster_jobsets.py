@@ -106,11 +106,18 @@ async def submit(client: kube.Client) -> Json:
     return await eventually(attempt, lambda found: found is not None)
 
 
-async def test_a_jobset_of_the_operators_definition_is_queued_stopped_restored_and_finished(
+async def test_jobsets_of_the_operators_definition_are_queued_while_it_is_defined(
     client: kube.Client, definition: Json
 ) -> None:
     await create(client, make_resource_flavor(), make_cluster_queue("q", "8"), make_local_queue("q", "q"))
     await client.of(CustomResourceDefinition.resource).create(definition)
+    await _is_queued_stopped_restored_and_finished(client)
+    await client.of(JOBSETS).delete(KEY)
+    await eventually(lambda: workloads(client), lambda found: not found)
+    await _is_queued_again_after_its_definition_was_deleted(client, definition)
+
+
+async def _is_queued_stopped_restored_and_finished(client: kube.Client) -> None:
     original = await submit(client)
     assert original["spec"]["suspend"] is True
     await eventually(lambda: jobset(client), lambda found: found is not None and found["spec"]["suspend"] is False)
@@ -128,11 +135,7 @@ async def test_a_jobset_of_the_operators_definition_is_queued_stopped_restored_a
     await eventually(lambda: workloads(client), lambda found: is_true(found[0], "Finished"))
 
 
-async def test_the_workloads_of_a_deleted_definition_finish_and_jobsets_of_a_new_one_are_queued(
-    client: kube.Client, definition: Json
-) -> None:
-    await client.of(JOBSETS).delete(KEY)
-    await eventually(lambda: workloads(client), lambda found: not found)
+async def _is_queued_again_after_its_definition_was_deleted(client: kube.Client, definition: Json) -> None:
     await submit(client)
     await eventually(lambda: jobset(client), lambda found: found is not None and found["spec"]["suspend"] is False)
     await client.of(CustomResourceDefinition.resource).delete(ObjectKey("", definition["metadata"]["name"]))
