@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from cluster.control_plane import ControlPlane, ControlPlaneWithoutScheduler
 from cluster.kubectl import Kubectl
@@ -50,9 +51,10 @@ def plane(tmp_path: Path) -> Iterator[ControlPlane]:
 
 def test_no_webhook_of_kueue_stays_and_no_helm_release_is_left(plane: ControlPlane, tmp_path: Path) -> None:
     kubectl, shell = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache"), ClusterPageRunner(plane, tmp_path)
-    config = kubectl("get", "configmap", "-n", NAMESPACE, "kueue-manager-config", "-o", "json").out
-    (tmp_path / CONFIG).write_text(json.loads(config)["data"][CONFIG])
-    ours = {each.name for each in registrations(Options())}
+    stored = kubectl("get", "configmap", "-n", NAMESPACE, "kueue-manager-config", "-o", "json").out
+    config = json.loads(stored)["data"][CONFIG]
+    (tmp_path / CONFIG).write_text(config)
+    ours = {each.name for each in registrations(Options(document=yaml.safe_load(config)))}
     assert webhooks(kubectl) - ours
     for command in commands_for_test(PAGE, __file__):
         shell.run(command, PAGE)
