@@ -50,7 +50,7 @@ def available_without_pods(topology: FlavorDomains, counter: DomainCounter) -> i
 def is_overcommitted(scenario: Json, answer: list[Json]) -> bool:
     """Whether ours has this result too once it checks places as Kueue does."""
     for check in (_largest_fits, _equal_parts_fit):
-        with patch.object(FoundPlaces, "fit", check):
+        with patch.object(FoundPlaces, "added_fit", check):
             if any(explains(scenario, answer) for explains in (agrees, is_parked, is_recomputed)):
                 return True
     return False

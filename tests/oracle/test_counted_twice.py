@@ -19,9 +19,20 @@ def read(name: str) -> Json:
     return json.loads((CASES / f"{name}.json").read_text())
 
 
-@pytest.mark.parametrize("name", ["a-slice-is-counted-once", "a-second-pass-requests-no-quota-again"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a-slice-is-counted-once",
+        "a-slice-that-shrinks-fits-without-the-one-it-replaces",
+        "a-second-pass-requests-no-quota-again",
+    ],
+)
 def test_kueue_counts_twice(name: str) -> None:
-    """Q-12: the pods that w23 adds to those of w18 fit. Q-21: w7 preempts w3, which has no places, for its quota."""
+    """What is counted twice, by rule.
+
+    Q-12: the pods that w23 adds to those of w18 fit; w14 may add one beside those of w5, of which two stay in a rack
+    that is too small for all of them by now. Q-21: w7 preempts w3, which has no places, for its quota.
+    """
     case = read(name)
     assert differences(our_answer(case), case["other_answer"], excuse_of(case))
     assert is_counted_twice(case, case["other_answer"])

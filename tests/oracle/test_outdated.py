@@ -8,17 +8,18 @@ import pytest
 
 from oracle.differences import differences
 from oracle.outdated import is_outdated
+from oracle.reactivation import is_reactivated
 from oracle.topology_texts import excuse_of
 from oracle.workload_states import our_answer
 
 Json = Any
-CASE = Path(__file__).parent / "cases" / "a-victim-releases-the-places-of-its-second-pass.json"
+CASES = Path(__file__).parent / "cases"
 
 
 @pytest.fixture
 def case() -> Json:
     """w3 gets a place for pods whose node failed, and is preempted in the same cycle (Q-17)."""
-    return json.loads(CASE.read_text())
+    return json.loads((CASES / "a-victim-releases-the-places-of-its-second-pass.json").read_text())
 
 
 def test_kueue_undoes_the_second_pass_of_a_victim(case: Json) -> None:
@@ -29,3 +30,12 @@ def test_kueue_undoes_the_second_pass_of_a_victim(case: Json) -> None:
 def test_that_does_not_explain_a_workload_that_stays(case: Json) -> None:
     del case["other_answer"][-1]["team/w3"]["preempted"]
     assert not is_outdated(case, case["other_answer"])
+
+
+def test_queues_may_be_reactivated_too() -> None:
+    """TAS-24: w9 lacks quota, which no pod that leaves gives it."""
+    case = json.loads((CASES / "a-victim-of-its-second-pass-reactivates-queues.json").read_text())
+    assert not is_outdated(case, case["other_answer"])
+    assert is_reactivated(case, case["other_answer"])
+    del case["other_answer"][-1]["team/w1"]["preempted"]
+    assert not is_reactivated(case, case["other_answer"])

@@ -6,8 +6,12 @@ from typing import Any
 from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
 from kohort.api.core.objects import StatusCondition
 from kohort.api.meta import ObjectMeta, Taint
+from kohort.engine.placement.reassignment import ElasticPlacement
+from kohort.engine.placement.search import PodSetDomains
 from kohort.engine.records import Flavor
 from kohort.engine.topology import (
+    AssumedUsage,
+    CapacityMode,
     FlavorDomains,
     GroupPlacement,
     PlacementFailure,
@@ -15,6 +19,7 @@ from kohort.engine.topology import (
     PlacementSettings,
     TopologyDomains,
     TopologyStore,
+    kept_pods,
 )
 
 HOST = "kubernetes.io/hostname"
@@ -73,6 +78,17 @@ def flavor_of(topologies: TopologyStore, name: str = "default") -> FlavorDomains
 
 def request(count: int, **options: Any) -> PlacementRequest:
     return PlacementRequest(**{"pod_set": "main", "count": count, "per_pod": ONE, **options})
+
+
+def resized(flavor: FlavorDomains, asked: PlacementRequest, previous: GroupPlacement) -> PodSetDomains:
+    """Where a slice goes that replaces one with this placement, whose usage is released."""
+    kept = kept_pods(flavor, asked, previous)
+    assert kept is not None
+    slice_placement, assumed = ElasticPlacement(flavor, asked, kept), AssumedUsage()
+    slice_placement.keep(assumed)
+    found = slice_placement.place(assumed, CapacityMode.CURRENT)
+    assert not isinstance(found, PlacementFailure), found.message
+    return found
 
 
 def placed(outcome: GroupPlacement | PlacementFailure) -> GroupPlacement:

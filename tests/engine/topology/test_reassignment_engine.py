@@ -32,6 +32,10 @@ def changed(builder: TopologyScenarioBuilder, name: str, **status: Json) -> None
     builder.show(from_json(manifest, Workload))
 
 
+def pods_of(cores: int) -> Json:
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": str(cores)}}}]}}
+
+
 def later(builder: TopologyScenarioBuilder, seconds: float = 1) -> TopologyScenarioBuilder:
     builder.wait(seconds)
     builder.turn()
@@ -290,6 +294,35 @@ class TestSlices:
         assert builder.places("v").items() >= {"h1": 2}.items()
         assert sum(builder.places("v").values()) == 5
         assert sum(builder.used().values()) == 5, "the pods of both slices are counted once"
+
+    def resized(self, hosts: Json, before: Json, after: Json, **sizes: Json) -> TopologyScenarioBuilder:
+        """Pods of two pod sets whose counts change."""
+        builder = TopologyScenarioBuilder({"b1": {"r1": hosts}}, configured(**ELASTIC))
+        builder.tas_queue("q", 100)
+        for name, counts, replaces in (("w", before, ""), ("v", after, "w")):
+            manifest = self.slice_of(builder, name, 1, UNCONSTRAINED, replaces)
+            (one,) = manifest["spec"]["podSets"]
+            manifest["spec"]["podSets"] = [
+                {**one, "name": each, "count": count, "template": pods_of(sizes[each])}
+                for each, count in counts.items()
+            ]
+            builder.put(manifest)
+            builder.turn()
+        return builder
+
+    def test_added_pods_leave_the_places_of_later_pod_sets(self) -> None:
+        """TAS-67: pods that stay are counted before any pod is placed."""
+        builder = self.resized({"h1": 1, "h2": 1, "h3": 1}, {"a": 1, "b": 1}, {"a": 2, "b": 1}, a=1, b=1)
+        assert "v" in builder.admitted
+        assert builder.places("v", "b") == {"h2": 1}
+        assert builder.places("v", "a") == {"h1": 1, "h3": 1}
+
+    def test_a_pod_set_that_shrinks_frees_places_for_another_one(self) -> None:
+        """Q-12: of the replaced slice, only the pods that stay are counted (as with quota, SCH-1103)."""
+        builder = self.resized({"h1": 6}, {"a": 2, "b": 2}, {"a": 4, "b": 1}, a=1, b=2)
+        assert "v" in builder.admitted
+        assert (builder.places("v", "a"), builder.places("v", "b")) == ({"h1": 4}, {"h1": 1})
+        assert builder.used() == {"h1": 5}
 
     def test_required_topologies_are_refused(self) -> None:
         builder = self.scaled(2, 3, required(RACK), **ELASTIC)

@@ -1,6 +1,19 @@
 """Replacement of failed nodes, elastic workloads, and groups beside each other (TAS-41, TAS-67, TAS-107, TAS-108)."""
 
-from engine.topology.clusters import HOST, ONE, domains, failed, flavor_of, host, placed, pods, request, store, use
+from engine.topology.clusters import (
+    HOST,
+    ONE,
+    domains,
+    failed,
+    flavor_of,
+    host,
+    placed,
+    pods,
+    request,
+    resized,
+    store,
+    use,
+)
 from kohort.api.kueue.slices import Domain
 from kohort.engine.topology import (
     AssumedUsage,
@@ -9,7 +22,7 @@ from kohort.engine.topology import (
     NodeReplacement,
     SliceLayer,
     TopologyDomains,
-    place_elastic,
+    kept_pods,
     replace_node,
 )
 
@@ -77,8 +90,10 @@ def test_of_two_inner_layers_the_finer_one_groups_the_replacements() -> None:
 
 def test_an_elastic_workload_with_a_stale_assignment_is_placed_anew() -> None:
     """TAS-67."""
-    found = placed(place_elastic(domains(TREE), request(4, unconstrained=True), GroupPlacement(assigned(h9=2))))
-    assert pods(found.workers) == {"h1": 4}
+    asked, flavor = request(4, unconstrained=True), domains(TREE)
+    assert kept_pods(flavor, asked, GroupPlacement(assigned(h9=2))) is None
+    leader = request(4, unconstrained=True, leader="leader", leader_per_pod=ONE)
+    assert kept_pods(flavor, leader, GroupPlacement(assigned(h1=2), assigned(h9=1))) is None
 
 
 def test_the_leader_of_an_elastic_workload_stays() -> None:
@@ -86,15 +101,15 @@ def test_the_leader_of_an_elastic_workload_stays() -> None:
     asked = request(5, unconstrained=True, leader="leader", leader_per_pod={"cpu": 2000, "pods": 1})
     previous = GroupPlacement(assigned(h1=1), assigned(h1=1))
     flavor = domains({"b": {"r": {"h1": 4, "h2": 3}}})
-    found = placed(place_elastic(flavor, asked, previous))
-    assert pods(found.leader) == {"h1": 1}
-    assert pods(found.workers) == {"h1": 2, "h2": 3}
+    found = resized(flavor, asked, previous)
+    assert pods(found["leader"]) == {"h1": 1}
+    assert pods(found["main"]) == {"h1": 2, "h2": 3}
 
 
 def test_an_elastic_workload_of_the_same_size_keeps_its_placement() -> None:
     """TAS-67."""
     previous = GroupPlacement(assigned(h2=1, h4=3))
-    assert place_elastic(domains(TREE), request(4, unconstrained=True), previous) == previous
+    assert resized(domains(TREE), request(4, unconstrained=True), previous) == {"main": previous.workers}
 
 
 def test_a_later_group_sees_what_an_earlier_one_takes() -> None:

@@ -13,6 +13,7 @@ from engine.topology.clusters import (
     placed,
     pods,
     request,
+    resized,
     store,
     use,
     workers,
@@ -29,7 +30,6 @@ from kohort.engine.topology import (
     SliceLayer,
     TopologyDomains,
     node_matcher,
-    place_elastic,
     replace_node,
 )
 
@@ -240,16 +240,14 @@ def test_ex_20_an_elastic_workload_grows_next_to_its_pods() -> None:
     """EX-20; TAS-67; the old slice's usage is released, so that it counts once (Q-12)."""
     flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
     previous = GroupPlacement(assigned(h1=2, h2=2))
-    found = placed(place_elastic(flavor, request(5, unconstrained=True), previous))
-    assert pods(found.workers) == {"h1": 2, "h2": 3}
+    assert pods(resized(flavor, request(5, unconstrained=True), previous)["main"]) == {"h1": 2, "h2": 3}
 
 
 def test_ex_20_an_elastic_workload_shrinks_from_the_end() -> None:
     """EX-20; TAS-67."""
     flavor = domains({"b": {"r": {"h1": 2, "h2": 3, "h3": 3}}})
     previous = GroupPlacement(assigned(h1=2, h2=2))
-    found = placed(place_elastic(flavor, request(3, unconstrained=True), previous))
-    assert pods(found.workers) == {"h1": 2, "h2": 1}
+    assert pods(resized(flavor, request(3, unconstrained=True), previous)["main"]) == {"h1": 2, "h2": 1}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from kohort.engine.placement.reassignment import (
 from kohort.engine.placement.search import PlacementGroup
 from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
 from kohort.engine.requests.demand import is_elastic
-from kohort.engine.topology import FailedNode
+from kohort.engine.topology import FailedNode, kept_pods
 
 if TYPE_CHECKING:
     from kohort.engine.state.store import EngineStore
@@ -123,9 +123,9 @@ class PodSetGathering:
         request, lost = placement_request(members), members[0].lost
         if lost is not None:
             return ReplacementPlacement(topology, request, lost)
-        if self._slice is not None:
-            return ElasticPlacement(topology, request, previous_placement(request, _assigned(self._slice)))
-        return GangPlacement(topology, request)
+        previous = previous_placement(request, _assigned(self._slice)) if self._slice is not None else None
+        kept = kept_pods(topology, request, previous)
+        return GangPlacement(topology, request) if kept is None else ElasticPlacement(topology, request, kept)
 
 
 def _assigned(workload: WorkloadInfo) -> Mapping[str, PodSetAssignment]:

@@ -65,17 +65,24 @@ class GangPlacement(msgspec.Struct, frozen=True):
 
     def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
         """Place the pods, and count them in `assumed`."""
-        found = self._find(assumed, mode)
+        found = self.topology.place(self.request, assumed, mode=mode)
         if isinstance(found, PlacementFailure):
             return found
-        self.topology.assume(assumed, found.workers, self.request.per_pod)
-        if found.leader is None:
-            return {self.request.pod_set: found.workers}
-        self.topology.assume(assumed, found.leader, self.request.leader_per_pod)
-        return {self.request.pod_set: found.workers, self.request.leader: found.leader}
+        self._assume(assumed, found)
+        return self._by_pod_set(found)
 
-    def _find(self, assumed: AssumedUsage, mode: CapacityMode) -> GroupPlacement | PlacementFailure:
-        return self.topology.place(self.request, assumed, mode=mode)
+    def keep(self, assumed: AssumedUsage) -> None:
+        """All pods are new."""
+
+    def _assume(self, assumed: AssumedUsage, placed: GroupPlacement) -> None:
+        self.topology.assume(assumed, placed.workers, self.request.per_pod)
+        if placed.leader is not None:
+            self.topology.assume(assumed, placed.leader, self.request.leader_per_pod)
+
+    def _by_pod_set(self, placed: GroupPlacement) -> PodSetDomains:
+        if placed.leader is None:
+            return {self.request.pod_set: placed.workers}
+        return {self.request.pod_set: placed.workers, self.request.leader: placed.leader}
 
 
 def placement_request(members: list[PodsToPlace]) -> PlacementRequest:

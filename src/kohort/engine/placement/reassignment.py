@@ -15,7 +15,8 @@ from kohort.engine.topology import (
     GroupPlacement,
     PlacementFailure,
     PlacementRequest,
-    place_elastic,
+    added_pods,
+    merged,
     replace_node,
 )
 
@@ -34,10 +35,24 @@ def previous_placement(request: PlacementRequest, assigned: Mapping[str, PodSetA
 class ElasticPlacement(GangPlacement, frozen=True):
     """The pods of a slice beside those of the slice that it replaces (TAS-67)."""
 
-    previous: GroupPlacement | None
+    kept: GroupPlacement
+    """The pods that stay where they are; the usage of the replaced slice must be released (Q-12)."""
 
-    def _find(self, assumed: AssumedUsage, mode: CapacityMode) -> GroupPlacement | PlacementFailure:
-        return place_elastic(self.topology, self.request, self.previous, assumed, mode=mode)
+    def keep(self, assumed: AssumedUsage) -> None:
+        """Count the pods that stay."""
+        self._assume(assumed, self.kept)
+
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
+        """Place the pods that are added, and count them in `assumed`."""
+        kept, request = self.kept, added_pods(self.request, self.kept)
+        if not request.count and not request.leader:
+            return self._by_pod_set(kept)
+        added = self.topology.place(request, assumed, mode=mode)
+        if isinstance(added, PlacementFailure):
+            return added
+        self._assume(assumed, added)
+        workers = merged(self.topology, kept.workers, added.workers)
+        return self._by_pod_set(GroupPlacement(workers, kept.leader or added.leader))
 
 
 class ReplacementPlacement(msgspec.Struct, frozen=True):
@@ -56,6 +71,9 @@ class ReplacementPlacement(msgspec.Struct, frozen=True):
     def pods(self) -> Mapping[str, Mapping[str, int]]:
         """What one pod requests."""
         return {self.request.pod_set: self.request.per_pod}
+
+    def keep(self, assumed: AssumedUsage) -> None:
+        """The pods that stay are counted as usage."""
 
     def place(self, assumed: AssumedUsage, _mode: CapacityMode) -> PodSetDomains | PlacementFailure:
         """Replace one node after the other; nothing is preempted for it, so that current usage counts (TAS-109)."""

@@ -35,8 +35,11 @@ class PlacementGroup(Protocol):
     def pods(self) -> Mapping[str, Mapping[str, int]]:
         """What one pod requests, by pod set."""
 
+    def keep(self, assumed: AssumedUsage) -> None:
+        """Count pods that stay in `assumed` unless they are counted as usage."""
+
     def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Place the pods, and count them in `assumed`."""
+        """Place the other pods, and count them in `assumed`."""
 
 
 class FoundPlaces(msgspec.Struct, frozen=True):
@@ -48,6 +51,8 @@ class FoundPlaces(msgspec.Struct, frozen=True):
     """The same beyond what these pods have already (TAS-84)."""
     topologies: Mapping[str, FlavorDomains]
     """The domains of the flavors."""
+    left: Mapping[DomainCounter, int] = NO_PLACES
+    """What the replaced slice has beyond these pods."""
 
     def use(self) -> None:
         """Count the added pods as used."""
@@ -60,7 +65,12 @@ class FoundPlaces(msgspec.Struct, frozen=True):
             counter.free(pods)
 
     def fit(self) -> bool:
-        """Whether all added pods fit now; pods of several shapes may share a domain (TAS-80)."""
+        """Whether all added pods fit once the replaced slice has left; several shapes may share a domain (TAS-80)."""
+        with _freed(self.left):
+            return self.added_fit()
+
+    def added_fit(self) -> bool:
+        """Whether all added pods fit now."""
         counted: list[tuple[DomainCounter, int]] = []
         try:
             for counter, pods in self.added.items():
@@ -93,7 +103,7 @@ class PlacementSearch(msgspec.Struct, frozen=True):
 
     def find(self, mode: CapacityMode = CapacityMode.CURRENT) -> FoundPlaces | FailedPlacement:
         """A placement of all pods, or the failure of the first group without one (TAS-41)."""
-        with self._without_slice():
+        with _freed(self.released):
             return self._find(mode)
 
     def succeeds(self) -> bool:
@@ -102,6 +112,8 @@ class PlacementSearch(msgspec.Struct, frozen=True):
 
     def _find(self, mode: CapacityMode) -> FoundPlaces | FailedPlacement:
         assumed = AssumedUsage()
+        for group in self.groups:
+            group.keep(assumed)
         domains: dict[str, TopologyDomains] = {}
         counters: dict[DomainCounter, int] = {}
         for group in self.groups:
@@ -112,28 +124,34 @@ class PlacementSearch(msgspec.Struct, frozen=True):
                 domains[pod_set] = where
                 count_pods(counters, group.topology, where, group.pods[pod_set])
         topologies = {group.topology.name: group.topology for group in self.groups}
-        return FoundPlaces(domains, counters, self._added(counters), topologies)
+        added, left = _beyond(counters, self.former), _beyond(self.released, counters)
+        return FoundPlaces(domains, counters, added, topologies, left)
 
-    def _added(self, counters: Mapping[DomainCounter, int]) -> Mapping[DomainCounter, int]:
-        former = self.former
-        if not former:
-            return counters
-        return {
-            counter: pods - former.get(counter, 0)
-            for counter, pods in counters.items()
-            if pods > former.get(counter, 0)
-        }
+    @property
+    def released(self) -> Mapping[DomainCounter, int]:
+        """The placement of the replaced slice."""
+        return self.replaced.placed if self.replaced is not None else NO_PLACES
 
-    @contextmanager
-    def _without_slice(self) -> Iterator[None]:
-        held = self.replaced.placed if self.replaced is not None else NO_PLACES
-        for counter, pods in held.items():
-            counter.free(pods)
-        try:
-            yield
-        finally:
-            for counter, pods in held.items():
-                counter.use(pods)
+
+def _beyond(counters: Mapping[DomainCounter, int], others: Mapping[DomainCounter, int]) -> Mapping[DomainCounter, int]:
+    """The pods that others do not have."""
+    if not others:
+        return counters
+    return {
+        counter: pods - others.get(counter, 0) for counter, pods in counters.items() if pods > others.get(counter, 0)
+    }
+
+
+@contextmanager
+def _freed(counters: Mapping[DomainCounter, int]) -> Iterator[None]:
+    """Exclude pods until the context exits."""
+    for counter, pods in counters.items():
+        counter.free(pods)
+    try:
+        yield
+    finally:
+        for counter, pods in counters.items():
+            counter.use(pods)
 
 
 def count_pods(

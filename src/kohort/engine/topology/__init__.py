@@ -3,7 +3,8 @@
 Pure as the rest of the engine (docs/spec/topology.md).
 """
 
-from kohort.engine.topology.elastic import place_elastic
+from kohort.engine.topology.domain_lists import merged
+from kohort.engine.topology.elastic import added_pods, kept_pods
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.matcher import MATCHES_ALL, Exclusion, ExclusionCause, NodeMatcher, node_matcher
 from kohort.engine.topology.replacement import FailedNode, NodeReplacement, replace_node
@@ -33,7 +34,9 @@ __all__ = [
     "SliceLayer",
     "TopologyDomains",
     "TopologyStore",
+    "added_pods",
+    "kept_pods",
+    "merged",
     "node_matcher",
-    "place_elastic",
     "replace_node",
 ]

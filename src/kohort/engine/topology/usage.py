@@ -124,13 +124,6 @@ class AssumedUsage:
         self.amounts: dict[UsageKey, dict[str, int]] = {}
         """In internal units."""
 
-    @staticmethod
-    def of(other: "AssumedUsage") -> "AssumedUsage":
-        """A copy, to which more can be added."""
-        copy = AssumedUsage()
-        copy.amounts = {key: dict(amounts) for key, amounts in other.amounts.items()}
-        return copy
-
     def add(self, key: UsageKey, per_pod: PodAmounts, pods: int) -> None:
         """Add pods on a domain."""
         amounts = self.amounts.setdefault(key, {})
