@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from unittest.mock import patch
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.cycle import processing
 from kohort.engine.cycle.model import CycleEntry
 from kohort.engine.decisions import Decision, Evict, EvictForFailedNodes, Reserve
@@ -22,6 +23,8 @@ Json = Any
 
 _carry_out: Any = OracleRunner._carry_out
 _place: Any = processing._Cycle._place
+_unblocked_by: dict[ObjectKey, set[Any]] = {}
+"""What placements of the present cycle have unblocked."""
 
 
 class _FormerPlaces:
@@ -42,8 +45,10 @@ class _FormerPlaces:
 
 
 def _place_beside(cycle: Any, entry: CycleEntry) -> None:
-    former = entry.workload.held
+    former, unblocked = entry.workload.held, cycle.context.store.unblocked
+    before = set(unblocked)
     _place(cycle, entry)
+    _unblocked_by[entry.workload.key] = unblocked - before
     queue, left = cycle.entries.held.pop()
     cycle.entries.held.append((queue, _FormerPlaces(entry.workload, former, left)))
 
@@ -55,10 +60,11 @@ def _without_undone(runner: OracleRunner, decisions: Sequence[Decision]) -> None
     ]
     for each in undone:
         if isinstance(each, Reserve):
-            unblocked = set(runner.engine.store.unblocked)
+            unblocked = runner.engine.store.unblocked - _unblocked_by[each.workload]
             runner.engine.apply(ReservationFailed(each.workload), runner.now)
             # Kueue sees no places come free that it has not written.
             runner.engine.store.unblocked.intersection_update(unblocked)
+    _unblocked_by.clear()
     _carry_out(runner, [each for each in decisions if each not in undone])
 
 

@@ -32,6 +32,14 @@ def test_that_does_not_explain_a_workload_that_stays(case: Json) -> None:
     assert not is_outdated(case, case["other_answer"])
 
 
+def test_places_that_it_left_do_not_come_free() -> None:
+    """w6 waits for a place where the pods of w3 remain."""
+    case = json.loads((CASES / "an-undone-second-pass-frees-no-places.json").read_text())
+    assert is_outdated(case, case["other_answer"])
+    case["other_answer"][-1]["team/w6"]["place"] = "active"
+    assert not is_outdated(case, case["other_answer"])
+
+
 def test_queues_may_be_reactivated_too() -> None:
     """TAS-24: w9 lacks quota, which no pod that leaves gives it."""
     case = json.loads((CASES / "a-victim-of-its-second-pass-reactivates-queues.json").read_text())

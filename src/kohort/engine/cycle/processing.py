@@ -265,8 +265,8 @@ class _Cycle:
                 self._issue(entry)
             elif assignment.mode.needs_preemption and not assignment.targets:
                 self._reserve_capacity(entry)
-                # Until its next attempt, others may have what it reserves in this cycle (TAS-78).
-                self.result.progressed = True
+            # Until its next attempt, others may have what it reserves in this cycle (TAS-78).
+            self.result.progressed |= assignment.mode.needs_preemption
             self.context.try_again(workload, self.now)
             self.result.decisions.append(KeepUnplaced(workload.key, assignment.message or NO_LONGER_FITS))
 
