@@ -156,7 +156,8 @@ def _kubeconfig_of_manager(installed: Installation, folder: Path) -> Path:
 
 async def _certified(kubeconfig: Path, installed: Installation) -> None:
     client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=kubeconfig))))
-    wiring = WebhookWiring(manager_endpoint(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
+    visibility = InCluster(NAMESPACE, VISIBILITY_SERVICE)
+    wiring = WebhookWiring(manager_endpoint(OPTIONS), lambda: registrations(OPTIONS), visibility)
     try:
         async with running_certificates(client, OPTIONS.configuration, wiring):
             await asyncio.to_thread(wait_until_true, lambda: _all_trust(installed))

@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from jobs.simulations import SIMULATION
 from kohort.install.manifests import manifests
 from kohort.install.options import Issuer, OptionalManifest, Options
 
@@ -13,12 +14,14 @@ CHART = Path(__file__).parents[2] / "charts" / "kohort"
 
 
 def objects(text: str) -> list[Json]:
-    """Those of a rendered chart; a ConfigMap's text is read, since Helm orders its keys."""
+    """Those of a rendered chart; a ConfigMap's text is read, since Helm orders its keys, and webhooks are sorted."""
     found = yaml.load_all(text, Loader=yaml.CSafeLoader)
     return sorted((read(each) for each in found if each), key=identity)
 
 
 def read(found: Json) -> Json:
+    if "webhooks" in found:
+        return {**found, "webhooks": sorted(found["webhooks"], key=lambda each: each["name"])}
     if found["kind"] != "ConfigMap":
         return found
     return {**found, "data": {name: yaml.safe_load(text) for name, text in found["data"].items()}}
@@ -44,6 +47,7 @@ def given(**members: Json) -> Json:
     return {**values()["managerConfig"], **members}
 
 
+RENDER = {"name": "render.example.org/frame", "gvk": "render.example.org/v1/Leaf", "plural": "leaves"}
 MOUNTED = given(internalCertManagement={"enable": False})
 CASES: dict[str, tuple[Json, str, Options]] = {
     "as it is": ({}, "kueue-system", Options()),
@@ -74,6 +78,17 @@ CASES: dict[str, tuple[Json, str, Options]] = {
             priority_class="important",
             api_servers=[{"ipBlock": {"cidr": "192.0.2.0/24"}}],
             scrapers=[{"podSelector": {}}],
+        ),
+    ),
+    "with declared frameworks": (
+        {"frameworks": [yaml.safe_load(SIMULATION), {**yaml.safe_load(SIMULATION), **RENDER}]},
+        "queues",
+        Options(
+            "queues",
+            declarations={
+                "example.org-simulation.yaml": SIMULATION,
+                "render.example.org-frame.yaml": yaml.safe_dump({**yaml.safe_load(SIMULATION), **RENDER}),
+            },
         ),
     ),
     "one version": ({"serveV1beta1": False}, "kueue-system", Options(serve_v1beta1=False)),

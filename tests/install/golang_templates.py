@@ -1,4 +1,4 @@
-"""Renders as much of Helm's templates as our chart uses: conditions and variables on lines of their own, expressions.
+"""Renders as much of Helm's templates as our chart uses: conditions, loops and variables on own lines, expressions.
 
 The real Helm renders the chart in `make test-peers`, where it is installed.
 """
@@ -15,6 +15,7 @@ import yaml
 
 Json = Any
 _IF = re.compile(r"\{\{- if (.+) \}\}")
+_RANGE = re.compile(r"\{\{- range (\$\w+) := (.+) \}\}")
 _ELSE, _END = "{{- else }}", "{{- end }}"
 _LET = re.compile(r"\{\{- (\$\w+) := (.+) \}\}")
 _EXPRESSION = re.compile(r"\{\{ (.+?) \}\}")
@@ -50,16 +51,33 @@ _FUNCTIONS: dict[str, Callable[..., Json]] = {
     "default": lambda otherwise, value: value or otherwise,
     "dict": lambda *members: dict(zip(members[::2], members[1::2], strict=True)),
     "dig": _dig,
+    "first": lambda values: values[0],
     "has": lambda value, values: value in values,
+    "index": lambda values, position: values[position],
+    "last": lambda values: values[-1],
     "list": lambda *values: list(values),
+    "lower": lambda text: text.lower(),
     "mergeOverwrite": _overwritten,
     "nindent": lambda spaces, text: "\n" + indent(text, " " * spaces),
     "not": lambda value: not value,
     "or": _first_true,
+    "printf": lambda text, *values: text % values,
+    "replace": lambda old, new, text: text.replace(old, new),
+    "splitList": lambda separator, text: text.split(separator),
     "ternary": lambda yes, no, holds: yes if holds else no,
     "toJson": json.dumps,
     "toYaml": lambda value: yaml.safe_dump(value).rstrip("\n"),
 }
+
+
+def _until_end(lines: Iterator[str]) -> Iterator[str]:
+    """The lines of a loop up to its end."""
+    depth = 1
+    for line in lines:
+        depth += bool(_IF.fullmatch(line) or _RANGE.fullmatch(line)) - (line == _END)
+        if depth == 0:
+            return
+        yield line
 
 
 @dataclass(frozen=True)
@@ -76,8 +94,14 @@ class Release:
 
     def _lines(self, lines: list[str]) -> Iterator[str]:
         conditions: list[bool] = []
-        for line in lines:
-            if found := _IF.fullmatch(line):
+        left = iter(lines)
+        for line in left:
+            if found := _RANGE.fullmatch(line):
+                body = list(_until_end(left))
+                for each in self._value(found[2]) if all(conditions) else ():
+                    self.variables[found[1]] = each
+                    yield from self._lines(body)
+            elif found := _IF.fullmatch(line):
                 conditions.append(all(conditions) and bool(self._value(found[1])))
             elif line == _ELSE:
                 conditions.append(not conditions.pop() and all(conditions))
@@ -130,10 +154,12 @@ class Release:
         return yaml.safe_load(word)
 
     def _referred(self, path: str) -> Json:
+        path = path.removeprefix("$") if path.startswith("$.") else path
         if path == ".Release.Namespace":
             return self.namespace
         if path.startswith("$"):
-            return self.variables[path]
+            name, *members = path.split(".")
+            return _dig(*members, None, self.variables[name])
         if not path.startswith(".Values."):
             raise NotRenderedError(path)
         return _dig(*path.removeprefix(".Values.").split("."), None, self.values)

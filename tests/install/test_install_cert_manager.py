@@ -234,7 +234,7 @@ def settings(directory: Path) -> Configuration:
     return replace(defaults, webhook=replace(defaults.webhook, host=HOST, port=free_port(), cert_dir=str(directory)))
 
 
-WIRING = WebhookWiring(manager_endpoint(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
+WIRING = WebhookWiring(manager_endpoint(OPTIONS), lambda: registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
 
 
 @asynccontextmanager

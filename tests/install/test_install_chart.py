@@ -69,6 +69,7 @@ def test_values_that_the_chart_follows_are_taken(case: str) -> None:
         ({"managerConfig": given(webhook={"port": 1111})}, "$.managerConfig.webhook.port"),
         ({"managerConfig": given(metrics={"bindAddress": ":1"})}, "$.managerConfig.metrics.bindAddress"),
         ({"certManager": {"enable": True, "issuer": {"kind": "X"}}}, "$.certManager.issuer.kind"),
+        ({"frameworks": [{"name": "a", "gvk": "v1/Job", "suspend": "s", "podsets": []}]}, "$.frameworks[0].gvk"),
     ],
 )
 def test_values_without_an_effect_on_the_chart_are_rejected_by_path(changes: Json, place: str) -> None:

@@ -16,7 +16,7 @@ from kit.virtual_time import running_virtual_time
 from kohort.controllers.context import ControllerContext, ManagerSettings, always_leads
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.job import BatchJobFramework
-from kohort.jobs.registry import registry_of
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
@@ -65,6 +65,7 @@ class JobManagerHarness(ManagerHarness):
     SETTLED_STEPS = 25
     """Steps without a write after which all controllers are done: longer than any batching interval or pause."""
     manager: ManagerProcess
+    registry: FrameworkRegistry
 
     def __init__(
         self, server: InMemoryApiServer, settings: ManagerSettings, frameworks: tuple[Framework, ...] = ()
@@ -83,9 +84,8 @@ class JobManagerHarness(ManagerHarness):
         client = Client(transport, self.clock)
         context = await stack.enter_async_context(running_manager_context(client, settings, leads))
         await stack.enter_async_context(running_core_controllers(context))
-        await stack.enter_async_context(
-            running_job_reconcilers(context, registry_of(settings.configuration, self.frameworks))
-        )
+        self.registry = registry_of(settings.configuration, self.frameworks)
+        await stack.enter_async_context(running_job_reconcilers(context, self.registry))
         self.manager = ManagerProcess(context, transport, stack)
         if self.crashes_at_every_write:
             transport.crash_after = 1

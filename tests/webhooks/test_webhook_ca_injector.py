@@ -13,17 +13,22 @@ from cryptography import x509
 from msgspec.structs import replace
 
 from embedded.server.objects import version, widget_definition
+from jobs.simulations import simulation_framework
 from kit.apiserver import InMemoryApiServer
 from kit.virtual_time import VirtualClock, eventually
+from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
+from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.errors import ConfigError, KubeError
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import TRUST_DELAY, new_certificates, to_secret
 from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, at_url, configuration
-from kohort.webhooks.registrations import KUEUE, WebhookType, job_registrations
+from kohort.webhooks.jobs import framework_registrations
+from kohort.webhooks.registrations import KUEUE, WebhookRegistration, WebhookType, job_registrations
 from kohort.webhooks.startup import (
     VISIBILITY_SERVICE,
     ServingCertificates,
@@ -48,7 +53,7 @@ from webhooks.webhook_harness import (
 
 Json = Any
 SERVICE = InCluster(NAMESPACE, "kueue-webhook-service")
-INSIDE = WebhookWiring(ManagerEndpoint(SERVICE, NAMESPACE), KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
+INSIDE = WebhookWiring(ManagerEndpoint(SERVICE, NAMESPACE), lambda: KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 SERVICES = ("kueue-webhook-service", "kueue-visibility-server", "kueue-controller-manager-metrics-service")
 API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta2.visibility.kueue.x-k8s.io"
@@ -209,6 +214,29 @@ async def test_a_manager_outside_registers_itself_and_mends_what_others_break() 
             return len((await found.cluster.get(f"{VALIDATING}/{name}"))["webhooks"]) == 4
 
         await eventually(is_back)
+
+
+async def test_a_manager_outside_registers_webhooks_that_are_added_later() -> None:
+    """JOB-236."""
+    registry = registry_of(default_configuration(), built_in_frameworks())
+    outside = webhook_wiring(webhook_configuration())
+    wiring = WebhookWiring(outside.manager, lambda: registered(registry), outside.aggregated, registry.subscribe)
+    async with (
+        running_cluster_without_kueue() as cluster,
+        running_certificates(client_of(cluster), webhook_configuration(), wiring),
+    ):
+        await eventually(lambda: _is_trusted(cluster, MUTATING, "kueue-mutating-webhook-configuration"))
+        registry.add(simulation_framework())
+
+        async def is_added() -> bool:
+            found = (await cluster.get(MUTATING))["items"][0]
+            return "msimulation.kb.io" in {each["name"] for each in found["webhooks"]}
+
+        await eventually(is_added)
+
+
+def registered(registry: FrameworkRegistry) -> tuple[WebhookRegistration, ...]:
+    return (*KUEUE, *framework_registrations(registry.active()))
 
 
 async def test_writes_fail_without_a_running_webhook() -> None:

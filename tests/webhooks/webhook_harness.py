@@ -45,7 +45,8 @@ def webhook_configuration() -> Configuration:
 
 def webhook_wiring(configuration: Configuration, user: str = "") -> WebhookWiring:
     """A manager outside the cluster."""
-    return WebhookWiring(ManagerEndpoint(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, user), KUEUE)
+    location = AtUrl(f"https://{HOST}:{configuration.webhook.port}")
+    return WebhookWiring(ManagerEndpoint(location, NAMESPACE, user), lambda: KUEUE)
 
 
 @asynccontextmanager

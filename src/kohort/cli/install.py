@@ -24,7 +24,6 @@ from kohort.install.options import (
     parse_issuer,
     peers,
 )
-from kohort.install.workload import CONFIG_FILE
 
 EXAMPLES = """\b
 Examples:
@@ -143,7 +142,7 @@ def _declarations(files: Sequence[Path]) -> dict[str, str]:
     """The declared frameworks by file name; raises OptionsError."""
     found: dict[str, str] = {}
     for file in files:
-        if file.name in (*found, CONFIG_FILE):
+        if file.name in found:
             raise OptionsError(f"--framework {file}: another file has this name: rename it")
         found[file.name] = file.read_text(encoding="utf-8")
     return found

@@ -11,6 +11,7 @@ from kohort import __version__
 from kohort.api.codec import Json
 from kohort.install import workload
 from kohort.install.certificates import cert_manager_objects
+from kohort.install.chart_frameworks import framework_declarations, framework_rbac, framework_webhooks
 from kohort.install.manifests import (
     api_services,
     custom_definitions,
@@ -92,7 +93,7 @@ def chart_files() -> dict[str, str]:
         ".helmignore": _IGNORED,
         "templates/NOTES.txt": _NOTES,
         "templates/definitions.yaml": _with_cert_manager(_kept_definitions),
-        "templates/rbac.yaml": _GENERATED + _let(_MOUNTED) + _merged(_MOUNTED, rbac(_BY_CERT_MANAGER), rbac(_STAND_IN)),
+        "templates/rbac.yaml": _rbac(),
         "templates/certificates.yaml": _certificates(),
         "templates/manager.yaml": _manager(),
         "templates/webhooks.yaml": _GENERATED + _let(_FRAMEWORKS) + "".join(_webhooks(act) for act in WebhookType),
@@ -149,12 +150,23 @@ def _certificates() -> str:
     )
 
 
+def _rbac() -> str:
+    roles = _merged(_MOUNTED, rbac(_BY_CERT_MANAGER), rbac(_STAND_IN))
+    return _GENERATED + _let(_MOUNTED) + roles + _templated(_in_loop(framework_rbac(_STAND_IN)))
+
+
+def _in_loop(text: str) -> str:
+    """The text with the namespace of the release as it is named inside and outside of loops."""
+    return text.replace(_NAMESPACE, "{{ $.Release.Namespace }}")
+
+
 def _manager() -> str:
     with_cert_manager = [_configured(each, _CONFIG_WITHOUT_OWN_CERTS) for each in manager_objects(_BY_CERT_MANAGER)]
     return (
         _GENERATED
         + _let(_MOUNTED)
         + _merged(_MOUNTED, with_cert_manager, [_configured(each, _CONFIG) for each in manager_objects(_STAND_IN)])
+        + _templated(_in_loop(framework_declarations(_STAND_IN)))
     )
 
 
@@ -180,7 +192,8 @@ def _webhooks(act: WebhookType) -> str:
     head = _merged(_CERT_MANAGER, [with_cert_manager], [without_cert_manager]).replace(
         "webhooks: null\n", "webhooks:\n"
     )
-    return head + "".join(_entry(each) for each in acting(registrations, act))
+    declared = _templated(_in_loop(framework_webhooks(act, _STAND_IN)))
+    return head + "".join(_entry(each) for each in acting(registrations, act)) + declared
 
 
 def _without_entries(act: WebhookType, options: Options) -> Json:

@@ -17,6 +17,7 @@ from kohort.install.permissions import (
 )
 from kohort.install.roles import PREFIX, RBAC, user_roles
 from kohort.install.workload import ACCOUNT, head, labels_for
+from kohort.jobs.builtin import built_in_frameworks
 from kohort.webhooks.configurations import InCluster, ManagerEndpoint, configuration
 from kohort.webhooks.jobs import framework_registrations
 from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration, WebhookType
@@ -58,14 +59,27 @@ def custom_definitions(options: Options) -> list[Json]:
 
 def rbac(options: Options) -> list[Json]:
     """The manager's ServiceAccount and roles, and roles for users."""
-    account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": options.namespace}
+    account = manager_account(options)
     return [
         head("v1", "ServiceAccount", ACCOUNT, options),
-        *_granted("Cluster", "manager", _required(manager_permissions(options.frameworks), options), account),
+        *_granted("Cluster", "manager", _required(manager_permissions(built_in_frameworks()), options), account),
+        *manager_roles(options),
         *_granted("", "manager-home", _required(IN_OWN_NAMESPACE, options), account),
         _front_proxy_reader(account),
         *user_roles(options.frameworks),
     ]
+
+
+def manager_account(options: Options) -> Json:
+    """The manager as the subject of role bindings."""
+    return {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": options.namespace}
+
+
+def manager_roles(options: Options) -> list[Json]:
+    """The manager's permissions on kinds of declared job frameworks (JOB-236)."""
+    permissions = list(dict.fromkeys(each for framework in options.declared for each in framework.permissions))
+    granted = _granted("Cluster", "manager-frameworks", permissions, manager_account(options))
+    return list(granted) if permissions else []
 
 
 def _required(permissions: Sequence[Permission], options: Options) -> list[Permission]:
@@ -103,10 +117,11 @@ def _front_proxy_reader(account: Json) -> Json:
 
 
 def manager_objects(options: Options) -> list[Json]:
-    """Configuration, Services, Deployment and policies of the manager."""
+    """Configuration, declared frameworks, Services, Deployment and policies of the manager."""
     certificates = options.configuration.internal_cert_management
     return [
         workload.config_map(options),
+        *workload.declarations(options),
         *([workload.certificate_secret(options)] if certificates.enable else []),
         *workload.services(options),
         workload.deployment(options),

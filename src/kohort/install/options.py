@@ -133,7 +133,12 @@ class Options:
     @cached_property
     def frameworks(self) -> list[Framework]:
         """The job frameworks that the Configuration may name; raises OptionsError."""
-        return [*built_in_frameworks(), *(_declared(*each) for each in self.declarations.items())]
+        return [*built_in_frameworks(), *self.declared]
+
+    @cached_property
+    def declared(self) -> list[Framework]:
+        """The declared job frameworks; raises OptionsError."""
+        return [_declared(*each) for each in self.declarations.items()]
 
     @cached_property
     def parsed(self) -> ParsedConfiguration:

@@ -97,9 +97,10 @@ SECRETS = Permission("", ("secrets",), ("create", "get", "list", "update", "watc
 
 IN_OWN_NAMESPACE = (
     SECRETS,
+    Permission("", ("configmaps",), READ),
     Permission("coordination.k8s.io", ("leases",), ("create", "delete", *READ, *WRITE)),
 )
-"""Permissions in the manager's own namespace: its certificates and the leader election lease."""
+"""Permissions in the manager's own namespace: its certificates, declared job frameworks, the leader election lease."""
 
 OWN_CERTIFICATES = (*CA_INJECTION, SECRETS)
 """Required only with internal certificate management."""

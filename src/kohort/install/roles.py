@@ -52,14 +52,22 @@ UNSUPPORTED_ROLES: Mapping[str, UserRoles | None] = {
 
 def user_roles(frameworks: Iterable[Framework]) -> list[Json]:
     """All ClusterRoles for users."""
-    kinds = (*QUEUE_KINDS, *_job_kinds(frameworks))
     return [
         _aggregated("batch-admin-role", _BATCH_ADMIN),
         _aggregated("batch-user-role", _BATCH_USER),
-        *(role for kind in kinds for role in (_editor(kind), _viewer(kind))),
+        *_of_kinds((*QUEUE_KINDS, *_job_kinds(frameworks))),
         *_pending_viewers(),
         _cluster_role("metrics-reader", {}, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
     ]
+
+
+def framework_roles(frameworks: Iterable[Framework]) -> list[Json]:
+    """The ClusterRoles for users of the kinds of these frameworks."""
+    return _of_kinds(_role_kind(each.resource, each.user_roles) for each in frameworks if each.user_roles is not None)
+
+
+def _of_kinds(kinds: Iterable[RoleKind]) -> list[Json]:
+    return [role for kind in kinds for role in (_editor(kind), _viewer(kind))]
 
 
 def _job_kinds(frameworks: Iterable[Framework]) -> Iterator[RoleKind]:

@@ -34,12 +34,24 @@ crds:
 networkPolicy:
   apiServers: []
   scrapers: []
+# Declared job frameworks, as docs/how-to/add-a-framework.md describes them. A running manager adds them.
+frameworks: []
 # The manager's Configuration; its ports and certificate names are fixed.
 managerConfig:
 """
 
 
 _PEERS = {"type": "array", "items": {"type": "object"}}
+_DECLARATION = {
+    "type": "object",
+    "required": ["name", "gvk", "suspend", "podsets"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "gvk": {"type": "string", "pattern": "^[a-z0-9.-]+/[a-z0-9]+/[A-Za-z0-9]+$"},
+        "plural": {"type": "string", "minLength": 1},
+    },
+}
+"""A declared framework, with the fields from which the chart derives names; the manager reports other errors."""
 
 
 def default_values() -> str:
@@ -61,6 +73,7 @@ def values_schema() -> str:
         priorityClassName={"type": "string"},
         crds={**_object(keep={"type": "boolean"}), "required": ["keep"]},
         networkPolicy={**_object(apiServers=_PEERS, scrapers=_PEERS), "required": ["apiServers", "scrapers"]},
+        frameworks={"type": "array", "items": _DECLARATION},
         managerConfig=_manager_config(),
     )
     schema["required"] = list(schema["properties"])

@@ -1,12 +1,12 @@
 """The manager's Deployment, Configuration, Services and policies; its pods run unprivileged."""
 
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 
 from kohort.api.codec import Json
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.install.options import Options
 from kohort.install.text import to_yaml
+from kohort.jobs.declarative import DECLARATION_LABEL
 from kohort.webhooks.certificates import CERTIFICATE, KEY, TRUSTED
 from kohort.webhooks.configurations import service_hosts
 from kohort.webhooks.startup import METRICS_SERVICE, VISIBILITY_SERVICE
@@ -14,6 +14,7 @@ from kohort.webhooks.startup import METRICS_SERVICE, VISIBILITY_SERVICE
 ACCOUNT = "kueue-controller-manager"
 DEPLOYMENT = "kueue-controller-manager"
 CONFIG = "kueue-manager-config"
+DECLARATIONS = "kohort-frameworks"
 CONFIG_FILE = "controller_manager_config.yaml"
 SELECTED = {"app.kubernetes.io/name": "kohort", "control-plane": "controller-manager"}
 _USER = 65532
@@ -32,9 +33,18 @@ def head(api_version: str, kind: str, name: str, options: Options, component: st
 
 
 def config_map(options: Options) -> Json:
-    """The manager's Configuration, and declared job frameworks."""
-    files = {CONFIG_FILE: to_yaml(options.installed_document), **options.declarations}
+    """The manager's Configuration."""
+    files = {CONFIG_FILE: to_yaml(options.installed_document)}
     return {**head("v1", "ConfigMap", CONFIG, options), "data": files}
+
+
+def declarations(options: Options) -> list[Json]:
+    """The ConfigMap of declared job frameworks, which a running manager adds (JOB-236)."""
+    if not options.declarations:
+        return []
+    found = head("v1", "ConfigMap", DECLARATIONS, options, "frameworks")
+    found["metadata"]["labels"][DECLARATION_LABEL] = "true"
+    return [{**found, "data": dict(options.declarations)}]
 
 
 def certificate_secret(options: Options) -> Json:
@@ -48,17 +58,9 @@ def deployment(options: Options) -> Json:
         "replicas": options.replicas,
         "selector": {"matchLabels": SELECTED},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
-        "template": {"metadata": {"labels": labels_for("controller"), **_declared(options)}, "spec": _pod(options)},
+        "template": {"metadata": {"labels": labels_for("controller")}, "spec": _pod(options)},
     }
     return {**head("apps/v1", "Deployment", DEPLOYMENT, options), "spec": spec}
-
-
-def _declared(options: Options) -> Json:
-    """An annotation that restarts the manager when a declared job framework changes."""
-    if not options.declarations:
-        return {}
-    digest = sha256("".join(f"{name}\0{text}\0" for name, text in options.declarations.items()).encode())
-    return {"annotations": {"kohort.dev/frameworks": digest.hexdigest()[:16]}}
 
 
 def _pod(options: Options) -> Json:
@@ -86,11 +88,7 @@ def _container(options: Options) -> Json:
         "name": "manager",
         "image": options.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": [
-            "manager",
-            f"--config=/config/{CONFIG_FILE}",
-            *(f"--framework=/config/{name}" for name in options.declarations),
-        ],
+        "args": ["manager", f"--config=/config/{CONFIG_FILE}"],
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports(options)],
         "livenessProbe": {**_probe("healthz"), "initialDelaySeconds": 15, "periodSeconds": 20},
         "readinessProbe": {**_probe("readyz"), "initialDelaySeconds": 2, "periodSeconds": 5},

@@ -1,6 +1,7 @@
 """Declarative frameworks (JOB-231): adapters of job kinds as YAML, for kinds with a suspend field and templates inside.
 
-A plugin provides `declared_framework(text)` for its YAML; `--framework FILE` adds one to a manager.
+A plugin provides `declared_framework(text)` for its YAML; `--framework FILE` adds one to a manager, a ConfigMap with
+`DECLARATION_LABEL` to a running one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +29,8 @@ from kohort.jobs.registry import RegistryError
 from kohort.jobs.templated import PodTemplatePlace, TemplatedFramework
 from kohort.jobs.topology import IndexLabels
 
+DECLARATION_LABEL = "kohort.dev/framework"
+"""Label of ConfigMaps in the manager's namespace whose keys are declarations, with the value `true` (JOB-236)."""
 ALL_PODS = "podsets"
 """Value of a comparison that stands for the number of all pods."""
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}

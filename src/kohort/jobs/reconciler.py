@@ -77,6 +77,8 @@ class KindReconciler(ABC):
 
     async def stop(self) -> None:
         """Stop after reconciles in flight."""
+        self._reads.caches[self._kind.resource].informer.unsubscribe(self._triggers.object_changed)
+        self._context.workload_cache.unsubscribe(self._triggers.workload_changed)
         await self._controller.stop()
 
     async def _reconcile(self, key: JobKey) -> RequeueAfter | None:

@@ -5,8 +5,8 @@ JOB-234).
 """
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
@@ -31,9 +31,9 @@ def group_kind(api_version: str, kind: str) -> GroupKind:
     return api_version.rpartition("/")[0], kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FrameworkRegistry:
-    """Frameworks by name, and those that the configuration enables."""
+    """Frameworks by name, and enabled ones; declared frameworks come and go while a manager runs (JOB-236)."""
 
     frameworks: Mapping[str, Framework]
     enabled: frozenset[str]
@@ -42,6 +42,38 @@ class FrameworkRegistry:
     """Names in the Configuration; the rest of `enabled` is implied."""
     external: frozenset[GroupKind] = frozenset()
     """Kinds that other controllers manage (JOB-96)."""
+    added: Mapping[str, Framework] = field(default_factory=dict)
+    """Frameworks that were added since the start."""
+    _handlers: list[Callable[[], None]] = field(default_factory=list)
+
+    def subscribe(self, handler: Callable[[], None]) -> None:
+        """Call a function after frameworks were added or removed."""
+        self._handlers.append(handler)
+
+    def unsubscribe(self, handler: Callable[[], None]) -> None:
+        """Do not call a function any more."""
+        self._handlers.remove(handler)
+
+    def add(self, framework: Framework) -> None:
+        """Add and enable a framework; raises RegistryError (JOB-236)."""
+        if _kind_of(framework) in self.external:
+            kind = framework.resource.kind
+            raise RegistryError(f"{kind} is managed externally: remove it from integrations.externalFrameworks")
+        self.frameworks = _by_name([*self.frameworks.values(), framework])
+        self.enabled |= {framework.name}
+        self.added = {**self.added, framework.name: framework}
+        self._notify()
+
+    def remove(self, name: str) -> None:
+        """Remove a framework that was added."""
+        self.frameworks = {key: each for key, each in self.frameworks.items() if key != name}
+        self.enabled -= {name}
+        self.added = {key: each for key, each in self.added.items() if key != name}
+        self._notify()
+
+    def _notify(self) -> None:
+        for handler in self._handlers:
+            handler()
 
     def framework(self, group: GroupKind) -> Framework | None:
         """The framework of a kind, enabled or not."""
@@ -109,11 +141,12 @@ def plugins() -> list[Framework]:
 
 def _by_name(frameworks: Iterable[Framework]) -> dict[str, Framework]:
     by_name: dict[str, Framework] = {}
-    kinds: dict[GroupKind, str] = {}
+    kinds: dict[str, str] = {}
     for each in frameworks:
         if each.name in by_name:
             raise RegistryError(f"duplicate framework {each.name!r}: rename one")
-        other = kinds.setdefault(_kind_of(each), each.name)
+        # Webhooks and roles are named after the kind, without its group.
+        other = kinds.setdefault(each.resource.kind.lower(), each.name)
         if other != each.name:
             raise RegistryError(f"frameworks {other!r} and {each.name!r} both manage {each.resource.kind}: remove one")
         by_name[each.name] = each

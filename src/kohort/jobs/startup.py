@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from kohort.api.resource import Resource
@@ -38,13 +38,12 @@ class _FrameworkSwitch:
     """The reconcilers of one framework, which are on while all their kinds are served."""
 
     def __init__(self, framework: Framework, reconcilers: Sequence[KindReconciler], reads: CacheReader) -> None:
-        self._name = framework.name
-        self._kinds = (framework, *framework.planners)
+        self.framework = framework
         self._reads = reads
         self._states: list[KindAvailability] | None = None
         self.reconcilers = reconcilers
         self.resources: tuple[Resource, ...] = tuple(
-            dict.fromkeys(resource for kind in self._kinds for resource in kind.resources)
+            dict.fromkeys(resource for kind in (framework, *framework.planners) for resource in kind.resources)
         )
 
     def update(self, served: ServedKinds) -> None:
@@ -64,9 +63,9 @@ class _FrameworkSwitch:
     def _log(self, missing: Sequence[Resource], *, was_on: bool) -> None:
         if missing and was_on:
             names = ", ".join(f"{definition_name(each)} {each.version}" for each in missing)
-            log.info("framework %s is off: the API server does not serve %s", self._name, names)
+            log.info("framework %s is off: the API server does not serve %s", self.framework.name, names)
         elif not missing and not was_on:
-            log.info("framework %s is on: its CustomResourceDefinitions are established", self._name)
+            log.info("framework %s is on: its CustomResourceDefinitions are established", self.framework.name)
 
 
 def _is_on(states: Sequence[KindAvailability]) -> bool:
@@ -74,7 +73,7 @@ def _is_on(states: Sequence[KindAvailability]) -> bool:
 
 
 class _JobReconcilers:
-    """Started reconcilers, and the task that starts those of custom kinds."""
+    """Started reconcilers, and the task that starts and stops those of custom kinds."""
 
     def __init__(self, context: ControllerContext, registry: FrameworkRegistry) -> None:
         self._context = context
@@ -86,30 +85,59 @@ class _JobReconcilers:
         for ungater in self._ungaters:
             ungater.start()
         self._working: list[KindReconciler] = []
-        custom = [each for each in registry.active() if not self._start_kubernetes_kinds(each)]
-        self._waiting = asyncio.create_task(self._start_custom_kinds(custom)) if custom else None
+        self._switches: dict[str, _FrameworkSwitch] = {}
+        for framework in registry.active():
+            if not _is_custom(framework):
+                self._start(list(self._reconcilers(framework)))
+        self._changed = asyncio.Event()
+        self._changed.set()
+        registry.subscribe(self._changed.set)
+        self._following = asyncio.create_task(self._follow_registry())
 
-    def _start_kubernetes_kinds(self, framework: Framework) -> bool:
-        """Start the reconcilers of a framework whose kinds are always served; returns whether they are."""
-        kinds = (framework, *framework.planners)
-        if not all(is_kubernetes_kind(resource) for kind in kinds for resource in kind.resources):
-            return False
-        self._start(list(self._reconcilers(framework)))
-        return True
+    async def _follow_registry(self) -> None:
+        """Start and stop reconcilers of custom kinds as their frameworks are added and removed (JOB-236)."""
+        served: ServedKinds | None = None
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            custom = {each.name: each for each in self._registry.active() if _is_custom(each)}
+            if served is None and custom:
+                served = ServedKinds(self._context.informers)
+                await served.wait_for_sync()
+                served.subscribe(self._update_switches(served))
+            await self._stop_removed(custom)
+            if served is not None:
+                self._start_added(custom, served)
 
-    async def _start_custom_kinds(self, frameworks: Sequence[Framework]) -> None:
-        served = ServedKinds(self._context.informers)
-        await served.wait_for_sync()
-        switches = [_FrameworkSwitch(each, list(self._reconcilers(each)), self._reads) for each in frameworks]
-        for switch in switches:
-            switch.update(served)
-            self._start(switch.reconcilers)
-
-        def changed() -> None:
-            for switch in switches:
+    def _update_switches(self, served: ServedKinds) -> Callable[[], None]:
+        def update() -> None:
+            for switch in self._switches.values():
                 switch.update(served)
 
-        served.subscribe(changed)
+        return update
+
+    async def _stop_removed(self, custom: Mapping[str, Framework]) -> None:
+        for name, switch in list(self._switches.items()):
+            if custom.get(name) is not switch.framework:
+                del self._switches[name]
+                await asyncio.gather(*(each.stop() for each in switch.reconcilers))
+                self._pause_unused(switch)
+
+    def _pause_unused(self, removed: _FrameworkSwitch) -> None:
+        """Stop the watches of kinds that only a removed framework read."""
+        used = {resource for kind in self._registry.active() for resource in kind.resources}
+        for resource in removed.resources:
+            if resource not in used:
+                self._reads.set_availability(resource, KindAvailability.ABSENT)
+
+    def _start_added(self, custom: Mapping[str, Framework], served: ServedKinds) -> None:
+        for name, framework in custom.items():
+            if name not in self._switches:
+                switch = _FrameworkSwitch(framework, list(self._reconcilers(framework)), self._reads)
+                self._switches[name] = switch
+                switch.update(served)
+                for each in switch.reconcilers:
+                    each.start()
 
     def _reconcilers(self, framework: Framework) -> Iterator[KindReconciler]:
         shared = self._context, self._registry
@@ -125,7 +153,16 @@ class _JobReconcilers:
 
     async def stop(self) -> None:
         """Stop after reconciles in flight."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-            await asyncio.gather(self._waiting, return_exceptions=True)
-        await asyncio.gather(*(each.stop() for each in self._ungaters), *(each.stop() for each in self._working))
+        self._registry.unsubscribe(self._changed.set)
+        self._following.cancel()
+        await asyncio.gather(self._following, return_exceptions=True)
+        custom = (each for switch in self._switches.values() for each in switch.reconcilers)
+        await asyncio.gather(
+            *(each.stop() for each in self._ungaters), *(each.stop() for each in (*self._working, *custom))
+        )
+
+
+def _is_custom(framework: Framework) -> bool:
+    """Whether a kind of the framework has a CustomResourceDefinition."""
+    kinds = (framework, *framework.planners)
+    return not all(is_kubernetes_kind(resource) for kind in kinds for resource in kind.resources)

@@ -62,6 +62,10 @@ class Informer(Generic[T]):
         """Add a handler that is called with (old, new) for each change, and with (None, obj) for existing objects."""
         self._store.subscribe(handler)
 
+    def unsubscribe(self, handler: EventHandler[T]) -> None:
+        """Do not call a handler any more."""
+        self._store.unsubscribe(handler)
+
     def index(self, name: str, values: IndexFunction[T]) -> None:
         """Add an index."""
         self.cache.index(name, values)

@@ -38,6 +38,10 @@ class NotifyingStore(Generic[T]):
         for obj in self.cache:
             self._notify(handler, None, obj)
 
+    def unsubscribe(self, handler: EventHandler[T]) -> None:
+        """Do not call a handler any more."""
+        self._handlers.remove(handler)
+
     def put(self, obj: T) -> None:
         """Add or update an object."""
         key, uid, version = self._kind.identity(obj)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kohort.api.codec import decode_json, encode
-from kohort.api.core.config_objects import Secret
+from kohort.api.core.config_objects import ConfigMap, Secret
 from kohort.api.core.definitions import CustomResourceDefinition
 from kohort.api.core.events import Event
 from kohort.api.core.leases import Lease
@@ -132,6 +132,11 @@ def election_permissions(namespace: str) -> Iterator[RequiredPermission]:
     return (RequiredPermission.on(Lease.resource, verb, namespace=namespace) for verb in ("get", "create", "patch"))
 
 
+def declaration_permissions(namespace: str) -> Iterator[RequiredPermission]:
+    """Permissions to watch the ConfigMaps that declare job frameworks."""
+    return (RequiredPermission.on(ConfigMap.resource, verb, namespace=namespace) for verb in WATCH)
+
+
 def topology_permissions() -> Iterator[RequiredPermission]:
     """Permissions for topology-aware scheduling: to watch nodes, and to ungate pods and fail stuck ones (TAS-106)."""
     yield from watch_permissions(view.resource for view in (Node, Pod))
@@ -146,6 +151,7 @@ def startup_permissions(settings: ManagerSettings) -> Iterator[RequiredPermissio
     yield from watch_permissions(view.resource for view in WATCHED_KINDS)
     yield from queue_permissions()
     yield from replica_permissions()
+    yield from declaration_permissions(namespace)
     if settings.gates.enabled(Gate.TopologyAwareScheduling):
         yield from topology_permissions()
     if configuration.internal_cert_management.enable:

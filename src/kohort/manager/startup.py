@@ -6,6 +6,7 @@ Webhooks are served before caches sync, because an API server may need conversio
 
 import asyncio
 import logging
+from collections import ChainMap
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.rate_limiter import TokenBucket
 from kohort.manager.crds import ensure_crds
+from kohort.manager.declared_frameworks import running_declared_frameworks
 from kohort.manager.leadership import Leadership
 from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
 from kohort.manager.manager import Manager
@@ -37,7 +39,7 @@ from kohort.metrics.registry import MetricsRegistry
 from kohort.web.listening import BindAddress
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster, ManagerEndpoint, WebhookLocation, at_url
-from kohort.webhooks.jobs import framework_registrations, job_handlers
+from kohort.webhooks.jobs import JobHandlers, framework_registrations
 from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration
 from kohort.webhooks.startup import VISIBILITY_SERVICE, own_username, running_certificates, running_webhook_server
@@ -99,15 +101,13 @@ class _Start:
         """Serve webhooks, and inject the CA of their certificate into objects of the API server."""
         aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
         endpoint = ManagerEndpoint(self._webhook_location(), self._settings.namespace, await own_username(self._client))
-        jobs = framework_registrations(self._frameworks.active())
-        registrations: tuple[AnyRegistration, ...] = (*KUEUE, *jobs, *UNSUPPORTED_REGISTRATIONS)
-        wiring = WebhookWiring(endpoint, registrations, aggregated)
+        wiring = WebhookWiring(endpoint, self._registrations, aggregated, self._frameworks.subscribe)
         self._certificates = await self._stack.enter_async_context(
             running_certificates(self._client, self._configuration, wiring)
         )
         self.manager.certificates = self._certificates
-        handlers = kueue_handlers(self._settings.gates) | job_handlers(self._frameworks, lambda: self._job_contexts)
-        handlers |= unsupported_handlers(self._frameworks)
+        own = kueue_handlers(self._settings.gates) | unsupported_handlers(self._frameworks)
+        handlers = ChainMap(own, JobHandlers(self._frameworks, lambda: self._job_contexts).table)
         options = self._options
         results = running_webhook_server(
             self._configuration, self._certificates, handlers, options.webhook_client_ca, options.webhook_socket
@@ -129,12 +129,20 @@ class _Start:
         await self._stack.enter_async_context(leadership.running())
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
-        groups = ControllerGroups(always=(running_queue_gauges,), leading=(running_leader_controllers, self._jobs))
+        always = (running_queue_gauges, self._declared_frameworks)
+        groups = ControllerGroups(always=always, leading=(running_leader_controllers, self._jobs))
         loop = LeadershipLoop(self.manager, client, metrics, groups, self._on_synced)
         await self._stack.enter_async_context(_running_loop(loop))
 
     def _jobs(self, context: ControllerContext) -> AbstractAsyncContextManager[None]:
         return running_job_reconcilers(context, self._frameworks)
+
+    def _declared_frameworks(self, context: ControllerContext) -> AbstractAsyncContextManager[None]:
+        return running_declared_frameworks(context, self._frameworks)
+
+    def _registrations(self) -> tuple[AnyRegistration, ...]:
+        """The webhooks of the frameworks that are enabled now, and all others."""
+        return (*KUEUE, *framework_registrations(self._frameworks.active()), *UNSUPPORTED_REGISTRATIONS)
 
     def _on_synced(self, context: ControllerContext) -> None:
         """Use this context in job webhooks; after a lost lease the previous one stays until caches sync again."""

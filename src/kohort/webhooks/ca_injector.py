@@ -5,7 +5,7 @@ Level-triggered and idempotent, so every replica does it; a second write changes
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kohort.api.codec import JsonObject
@@ -37,14 +37,21 @@ _CONTENDED = "another client keeps changing it: use one webhook URL for all mana
 CaPatch = Callable[[JsonObject, WebhookTrust], JsonObject | None]
 
 
+def _never_changed(_handler: Callable[[], None]) -> None:
+    """For registrations that stay the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class WebhookWiring:
     """The location of the manager's servers, and the registered webhooks."""
 
     manager: ManagerEndpoint
-    registrations: Sequence[AnyRegistration]
+    registrations: Callable[[], Sequence[AnyRegistration]]
+    """Returns the webhooks that are registered now."""
     aggregated: InCluster | None = None
     """The Service of the aggregated API."""
+    subscribe: Callable[[Callable[[], None]], None] = _never_changed
+    """Adds a function to call when the webhooks have changed."""
 
 
 class CaInjector:
@@ -53,7 +60,7 @@ class CaInjector:
     def __init__(self, client: Client, informers: SharedInformerFactory, wiring: WebhookWiring) -> None:
         self._client = client
         self._bucket = TokenBucket(client.clock, _RATE, _BURST)
-        self._trust = WebhookTrust(wiring.manager, wiring.registrations, b"")
+        self._wiring = wiring
         self._configurations = {act: informers.of(resource) for act, resource in CONFIGURATIONS.items()}
         self._targets: list[tuple[Informer[Any], CaPatch]] = [
             *((informer, _configuration(act)) for act, informer in self._configurations.items()),
@@ -64,12 +71,13 @@ class CaInjector:
 
     def subscribe(self, enqueue: Callable[[], None]) -> None:
         """Call a function whenever an object may need a patch."""
+        self._wiring.subscribe(enqueue)
         for informer, _ in self._targets:
             informer.subscribe(lambda _old, _new: enqueue())
 
     async def inject(self, bundle: bytes) -> None:
         """Patch objects that lack the bundle; raises the first error after trying all."""
-        trust = replace(self._trust, bundle=bundle)
+        trust = WebhookTrust(self._wiring.manager, self._wiring.registrations(), bundle)
         failures = [
             failure
             for failure in [*(await self._create(trust)), *(await self._patch_all(trust))]

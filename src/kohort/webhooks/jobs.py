@@ -64,6 +64,22 @@ def job_handlers(registry: FrameworkRegistry, contexts: JobContexts) -> dict[str
     }
 
 
+class JobHandlers:
+    """The handlers of all frameworks, also of those that are added later (JOB-236)."""
+
+    def __init__(self, registry: FrameworkRegistry, contexts: JobContexts) -> None:
+        self._registry = registry
+        self._contexts = contexts
+        self.table: dict[str, AdmissionHandler] = {}
+        """By path; those of removed frameworks allow everything until they are registered no more."""
+        self._update()
+        registry.subscribe(self._update)
+
+    def _update(self) -> None:
+        current = job_handlers(self._registry, self._contexts)
+        self.table.update(dict.fromkeys(self.table, _allow) | current)
+
+
 def _allow(_request: AdmissionRequest) -> AdmissionResponse:
     return ALLOWED
 

@@ -66,6 +66,10 @@ class WorkloadAssumeCache(AssumeCache[Workload]):
         """Call a handler with (old, new) for each watch event, without own writes."""
         self._informer.subscribe(handler)
 
+    def unsubscribe(self, handler: EventHandler[Workload]) -> None:
+        """Do not call a handler any more."""
+        self._informer.unsubscribe(handler)
+
     # Writing
 
     async def create(self, workload: Workload, manager: str = "") -> Workload:
