@@ -16,12 +16,16 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.merge import merge
 from kohort.controllers.context import ManagerSettings
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.job_context import JobContext
-from kohort.jobs.effects import PatchObject
+from kohort.jobs.effects import CreateWorkload, PatchObject
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.frameworks.leaderworkerset import LeaderWorkerSetFramework
-from kohort.jobs.frameworks.leaderworkerset.groups import group_count
+from kohort.jobs.frameworks.leaderworkerset import workloads as group_workloads
+from kohort.jobs.frameworks.leaderworkerset.groups import group_count, group_workload_name
 from kohort.jobs.frameworks.leaderworkerset.members import ORPHAN_AGE, GroupMemberPlanner
+from kohort.jobs.frameworks.leaderworkerset.workloads import GroupPlanner
 from kohort.jobs.reconcile_pass import PassPlan
 from kohort.jobs.validation import validate_job
 
@@ -280,6 +284,33 @@ async def test_groups_come_and_go_with_the_replicas(manager: JobManagerHarness) 
 async def test_many_groups_are_created_in_several_passes(manager: JobManagerHarness) -> None:
     await submit(manager, make_set(120, 1, leader=False))
     assert len(await manager.workloads()) == 120
+
+
+async def test_a_pass_costs_no_more_than_its_workloads(
+    manager: JobManagerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JOB-182: of a million groups, a pass computes the names of those that exist and of a hundred new ones."""
+    names: list[str] = []
+
+    def name(obj: Json, index: int | str, gates: FeatureGates) -> str:
+        names.append(str(index))
+        return group_workload_name(obj, index, gates)
+
+    await submit(manager, make_set(2))
+    monkeypatch.setattr(group_workloads, "group_workload_name", name)
+    obj = await manager.server.get(PATH)
+    obj["spec"]["replicas"] = 1_000_000
+    plan = GroupPlanner().plan(obj, None, CacheReader(manager.manager.context, UidExpectations()))
+    assert len([each for each in plan.effects if isinstance(each, CreateWorkload)]) == 100
+    assert sorted(names, key=int) == [str(index) for index in range(102)]
+
+
+async def test_workloads_of_removed_groups_are_deleted_in_several_passes(manager: JobManagerHarness) -> None:
+    await submit(manager, make_set(120, 1, leader=False))
+    assert (await manager.server.merge(PATH, {"spec": {"replicas": 1}})).status == 200
+    await manager.settle()
+    assert list(await admitted(manager)) == ["0"]
+    assert len(await manager.workloads()) == 1
 
 
 async def test_workloads_follow_the_priority_of_the_set(manager: JobManagerHarness) -> None:

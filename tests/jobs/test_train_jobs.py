@@ -346,6 +346,24 @@ async def test_a_pending_job_has_the_sizes_of_its_job_set() -> None:
     assert b'"cpu":"8"' in bytes(pod_set.template)
 
 
+async def test_a_started_job_does_not_depend_on_its_runtime() -> None:
+    """JOB-140: readiness and reclaimable pods follow from the JobSet."""
+    harness = train_stage()
+    await started(harness)
+    harness.put(make_job_set([make_replicated_job()], 1))
+    harness.delete("ClusterTrainingRuntime", ObjectKey("", "torch"))
+    obj = harness.get(TRAIN.resource, OBJECT)
+    assert obj is not None
+    ready = {**obj, "status": {"jobsStatus": [{"name": "node", "ready": 1, "active": 1, "succeeded": 0}]}}
+    harness.put(ready)
+    seen = await harness.reconcile(TRAIN, KEY)
+    assert [each for each in seen.events if each[0] == "Warning"] == []
+    assert TRAIN.pods_ready(ready, harness)
+    assert TRAIN.reclaimable({**obj, "status": {"jobsStatus": [{"name": "node", "succeeded": 1}]}}, harness) == {
+        "node": 1
+    }
+
+
 def test_a_job_set_of_another_job_is_of_no_account() -> None:
     harness = train_stage()
     harness.put(make_job_set([make_replicated_job()], 9, owner="uid-of-its-predecessor"))

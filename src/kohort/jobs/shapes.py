@@ -16,7 +16,11 @@ from kohort.jobs.contract import Framework
 def check_shape(framework: Framework, data: bytes | msgspec.Raw) -> None:
     """Check the types of an object; raises DecodeError for the first error."""
     decode(data, framework.view)
-    _find(decode_json(data), framework.pod_spec)
+    value = decode_json(data)
+    for part in ("spec", "status"):
+        if not isinstance(value.get(part), dict | None):
+            raise DecodeError(f"{part} must be an object")
+    _find(value, framework.pod_spec)
 
 
 def _find(value: Json, path: Sequence[str]) -> None:

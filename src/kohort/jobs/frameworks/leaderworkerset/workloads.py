@@ -34,8 +34,11 @@ from kohort.jobs.reconcile_pass import PassPlan, PassReader
 from kohort.jobs.scope import workloads_of
 
 MANAGER: Final = "kueue-leaderworkerset-controller"
-MAX_CREATED: Final = 100
-"""Workloads created in one pass; their events start the next."""
+MAX_PER_PASS: Final = 100
+"""Workloads created, and Workloads deleted, in one pass; their events start the next."""
+
+NO_GROUP: Final = 1 << 40
+"""The first of the indexes of Workloads that belong to no group."""
 
 
 class GroupPlanner(Planner):
@@ -49,22 +52,40 @@ class GroupPlanner(Planner):
         """Create missing Workloads, delete surplus ones, and update the others."""
         if not is_queued(obj, ancestor, reads):
             return PassPlan()
-        wanted = {group_workload_name(obj, index, reads.gates): index for index in range(group_count(obj))}
-        present = {each.metadata.name: each for each in workloads_of(obj, reads)}
+        present = _by_index(obj, workloads_of(obj, reads), reads)
+        count = group_count(obj)
         effects: list[Effect] = []
         if MULTIKUEUE_ORIGIN_LABEL not in labels(obj):
-            effects += _created(obj, {name: wanted[name] for name in wanted if name not in present}, reads)
-        effects += _deleted([present[name] for name in present if name not in wanted])
-        effects += _updated(obj, [present[name] for name in present if name in wanted], reads)
+            missing = (index for index in range(count) if index not in present)
+            effects += _created(obj, list(islice(missing, MAX_PER_PASS)), reads)
+        effects += _deleted([each for index, each in present.items() if index >= count][:MAX_PER_PASS])
+        effects += _updated(obj, [each for index, each in present.items() if index < count], reads)
         return PassPlan(tuple(effects))
 
 
-def _created(obj: JsonObject, missing: dict[str, int], reads: PassReader) -> list[Effect]:
-    if not missing:
+def _by_index(obj: JsonObject, workloads: Sequence[Workload], reads: PassReader) -> dict[int, Workload]:
+    """The Workloads by the index of their group; others get indexes that no group has."""
+    found: dict[int, Workload] = {}
+    unknown = list[Workload]()
+    for each in workloads:
+        index = each.metadata.annotations.get(COMPONENT_INDEX_ANNOTATION, "")
+        if index.isascii() and index.isdigit() and each.metadata.name == group_workload_name(obj, index, reads.gates):
+            found[int(index)] = each
+        else:
+            unknown.append(each)
+    if unknown:  # without the annotation only the name has the index
+        indexes = {group_workload_name(obj, index, reads.gates): index for index in range(group_count(obj))}
+        found |= {indexes.get(each.metadata.name, NO_GROUP + at): each for at, each in enumerate(unknown)}
+    return found
+
+
+def _created(obj: JsonObject, indexes: Sequence[int], reads: PassReader) -> list[Effect]:
+    if not indexes:
         return []
     pod_sets, owner = group_pod_sets(obj, reads.gates), SetOwner(SETS, obj)
     effects: list[Effect] = []
-    for name, index in islice(missing.items(), MAX_CREATED):
+    for index in indexes:
+        name = group_workload_name(obj, index, reads.gates)
         effects += create_group_workload(owner, name, pod_sets, reads, {COMPONENT_INDEX_ANNOTATION: str(index)})
     return effects
 

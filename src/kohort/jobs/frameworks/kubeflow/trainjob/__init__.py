@@ -33,7 +33,12 @@ from kohort.jobs.effects import Effect, PatchObject, record_event
 from kohort.jobs.equivalence import is_controlled_by, spec_pod_sets
 from kohort.jobs.errors import not_composable
 from kohort.jobs.frameworks.jobset import ReplicatedJobStatus
-from kohort.jobs.frameworks.kubeflow.trainjob.job_sets import JOB_SETS, train_jobs_of, with_created_sizes
+from kohort.jobs.frameworks.kubeflow.trainjob.job_sets import (
+    JOB_SETS,
+    created_pods,
+    train_jobs_of,
+    with_created_sizes,
+)
 from kohort.jobs.frameworks.kubeflow.trainjob.replicated_pods import ReplicatedPods
 from kohort.jobs.frameworks.kubeflow.trainjob.runtime_patches import (
     pod_template_patch,
@@ -233,7 +238,7 @@ class TrainJobFramework(Framework):
         if self.is_suspended(obj):
             return ()
         suspended = deepcopy(obj)
-        suspended["spec"]["suspend"] = True
+        suspended.setdefault("spec", {})["suspend"] = True
         if self.waits_for_pods(obj):
             return _changes(PatchObject(obj, suspended))
         restored = deepcopy(suspended)
@@ -259,7 +264,7 @@ class TrainJobFramework(Framework):
     def pods_ready(self, obj: JsonObject, reads: ClusterReader) -> bool:
         """Whether all Jobs are ready or have succeeded (JOB-140)."""
         done = sum((each.get("ready") or 0) + (each.get("succeeded") or 0) for each in _statuses(obj))
-        return done == sum(each.replicas for each in _pods(obj, reads))
+        return done == sum(each.replicas for each in _started_pods(obj, reads))
 
     def reclaimable(self, obj: JsonObject, reads: ClusterReader) -> dict[str, int]:
         """The pods of Jobs that have succeeded (JOB-140)."""
@@ -268,7 +273,7 @@ class TrainJobFramework(Framework):
             return {}
         return {
             each.name.lower(): done * each.pods_per_replica
-            for each in _pods(obj, reads)
+            for each in _started_pods(obj, reads)
             if 0 < (done := succeeded.get(each.name, 0)) <= each.replicas
         }
 
@@ -290,6 +295,12 @@ def _workload_with_quota(framework: TrainJobFramework, obj: JsonObject, reads: C
 def _pods(obj: JsonObject, reads: ClusterReader) -> list[ReplicatedPods]:
     """The pods of each replicated job, in order."""
     return with_created_sizes(obj, pods_of_runtime(obj, reads), reads)
+
+
+def _started_pods(obj: JsonObject, reads: ClusterReader) -> list[ReplicatedPods]:
+    """The pods of each replicated job of a started job, whose runtime may have been deleted (JOB-140)."""
+    created = created_pods(obj, reads)
+    return _pods(obj, reads) if created is None else created
 
 
 def _checked_pods(obj: JsonObject, reads: ClusterReader) -> list[ReplicatedPods]:

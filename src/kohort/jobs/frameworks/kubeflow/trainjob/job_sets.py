@@ -4,7 +4,7 @@ Kubeflow Trainer creates it, suspended, from the runtime as it was at that time,
 changed since then do not count.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
@@ -28,13 +28,28 @@ def train_jobs_of(job_set: JsonObject, _reads: ClusterReader) -> Iterable[JobKey
 
 def with_created_sizes(obj: JsonObject, planned: list[ReplicatedPods], reads: ClusterReader) -> list[ReplicatedPods]:
     """The pods with the counts and the container resources of the JobSet, if there is one."""
-    head = metadata(obj)
-    job_set = reads.get(JOB_SETS, ObjectKey(head.get("namespace", ""), head.get("name", "")))
-    if job_set is None or (controller_owner(job_set) or {}).get("uid") != uid(obj):
+    job_set = job_set_of(obj, reads)
+    if job_set is None:
         return planned
     by_name = {each.name: each for each in planned}
-    created = (job_set.get("spec") or {}).get("replicatedJobs") or ()
-    return [_created(each, by_name.get(each["name"])) for each in created]
+    return [_created(each, by_name.get(each["name"])) for each in _replicated_jobs(job_set)]
+
+
+def job_set_of(obj: JsonObject, reads: ClusterReader) -> JsonObject | None:
+    """The JobSet that a TrainJob controls."""
+    head = metadata(obj)
+    found = reads.get(JOB_SETS, ObjectKey(head.get("namespace", ""), head.get("name", "")))
+    return found if found is not None and (controller_owner(found) or {}).get("uid") == uid(obj) else None
+
+
+def created_pods(obj: JsonObject, reads: ClusterReader) -> list[ReplicatedPods] | None:
+    """The pods of the JobSet, with templates that have only the sizes; None if there is no JobSet."""
+    job_set = job_set_of(obj, reads)
+    return None if job_set is None else [_created(each, None) for each in _replicated_jobs(job_set)]
+
+
+def _replicated_jobs(job_set: JsonObject) -> Sequence[Mapping[str, Any]]:
+    return (job_set.get("spec") or {}).get("replicatedJobs") or ()
 
 
 def _created(replicated: Mapping[str, Any], planned: ReplicatedPods | None) -> ReplicatedPods:
