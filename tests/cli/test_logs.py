@@ -9,7 +9,11 @@ from cli.test_hold import waiting, workload_of
 from kit.builders.kueue import make_kueue_object
 from kit.commands import CommandResult
 from kohort.api.core.pods import Pod
+from kohort.api.meta import ObjectMeta
 from kohort.cli.log_streams import Prefixes
+from kohort.cli.logs import pods_of
+from kohort.cli.targets import CommandTarget, TargetObject
+from kohort.jobs.frameworks.jobset import JobSet
 from kohort.terminal.style import COLOURED, PLAIN
 
 
@@ -105,6 +109,11 @@ def test_pods_of_a_deployment_by_its_selector(queues: Cluster, fresh: str) -> No
     queues.until(lambda: queues.kohort("logs", f"deploy/{fresh}").out, lambda out: out.endswith("serving\n"))
 
 
+def test_pods_of_a_custom_job_are_found_by_the_labels_of_its_operator() -> None:
+    job_set = TargetObject(JobSet.resource, {"metadata": {"name": "sweep", "namespace": "lab"}})
+    assert pods_of(CommandTarget((job_set,), ())).labels == "jobset.sigs.k8s.io/jobset-name=sweep"
+
+
 def test_a_workload_without_an_owner_has_no_pods_to_show(queues: Cluster, fresh: str) -> None:
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}}
     pod_sets = [{"name": "main", "count": 1, "template": template}]
@@ -123,8 +132,6 @@ def test_unknown_names_are_reported(queues: Cluster, fresh: str) -> None:
 
 
 def pod(name: str) -> Pod:
-    from kohort.api.meta import ObjectMeta
-
     return Pod(metadata=ObjectMeta(name=name))
 
 
@@ -133,6 +140,13 @@ def test_pods_that_come_after_each_other_differ_in_colour() -> None:
     first, second = prefixes.of(pod("train-a")), prefixes.of(pod("train-b"))
     assert first.replace(b"a]", b"b]") != second
     assert prefixes.of(pod("train-a")) == first
+
+
+def test_pods_of_several_jobs_are_named_by_their_job() -> None:
+    labels = {"batch.kubernetes.io/job-completion-index": "0", "batch.kubernetes.io/job-name": "sweep-w-1"}
+    found = Pod(metadata=ObjectMeta(name="sweep-w-1-0-abcde", labels=labels))
+    assert Prefixes(PLAIN, "sweep").of(found) == b"[w-1-0-abcde] "
+    assert Prefixes(PLAIN, "sweep-w-1").of(found) == b"[0] "
 
 
 def test_lines_of_a_single_pod_have_no_prefix() -> None:

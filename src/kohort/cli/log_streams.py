@@ -28,6 +28,7 @@ ATTEMPTS: Final = 5
 """Consecutive attempts to resume a broken stream."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 COLORS: Final = (Role.ACCENT, Role.SECOND, Role.THIRD, Role.GOOD, Role.WARN)
 
 T = TypeVar("T")
@@ -82,7 +83,9 @@ class Prefixes:
         return self._given[name]
 
     def _short(self, pod: Pod) -> str:
-        index = pod.metadata.labels.get(INDEX_LABEL)
+        found = pod.metadata.labels
+        # Pods of several Jobs of one job have the same indexes.
+        index = found.get(INDEX_LABEL) if found.get(JOB_NAME_LABEL, self.job) == self.job else None
         return index if index is not None else pod.metadata.name.removeprefix(f"{self.job}-")
 
 

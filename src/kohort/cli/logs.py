@@ -15,7 +15,7 @@ from kohort.cli.messages import note, write_raw
 from kohort.cli.name_completion import complete_pods
 from kohort.cli.option_types import COUNT
 from kohort.cli.options import ClusterOptions, cluster_options, running, running_client, screen
-from kohort.cli.targets import CommandTarget, Finder, references
+from kohort.cli.targets import CommandTarget, Finder, TargetObject, references
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.job.spec import pod_count
 from kohort.jobs.keys import POD_GROUP_NAME
@@ -29,6 +29,7 @@ Examples:
   kohort logs train-x7k2p                  # logs of all pods
   kohort logs -f train-x7k2p --index 0     # stream the logs of one index, also after an eviction
   kohort logs deployment/web --tail 20 --since 10m
+  kohort logs pytorchjob/bert              # logs of all pods of a custom job
 """
 _BATCH = BatchJobFramework()
 
@@ -89,9 +90,18 @@ def pods_of(target: CommandTarget) -> ListScope:
             return ListScope(target.namespace, labels=f"{POD_GROUP_NAME}={group}")
         return ListScope(target.namespace, fields=f"metadata.name={found.name}")
     matched = ((found.obj.get("spec") or {}).get("selector") or {}).get("matchLabels")
-    if not matched:
+    selector = ",".join(f"{key}={value}" for key, value in matched.items()) if matched else _selector_of_kind(found)
+    if not selector:
         raise LogError(f"{found} has no pod selector: specify a pod, a Job or its Workload")
-    return ListScope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
+    return ListScope(target.namespace, labels=selector)
+
+
+def _selector_of_kind(found: TargetObject) -> str | None:
+    """The selector by which the framework of a kind finds the pods of a job."""
+    from kohort.jobs.builtin import built_in_frameworks
+
+    framework = next((each for each in built_in_frameworks() if each.resource == found.resource), None)
+    return framework.pod_selector(found.obj) if framework is not None else None
 
 
 def _expect_index(target: CommandTarget, index: int | None) -> None:

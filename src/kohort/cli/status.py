@@ -1,6 +1,6 @@
 """`kohort status`: lists the local clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from kohort.cli.option_types import DIRECTORY
 from kohort.cli.options import DATA, OutputFormat, data_text, output_option, running, screen, show
 from kohort.local.directories import DEFAULT_NAME, cluster_directory
 from kohort.local.runs import ClusterState, start_command, used_directories
+from kohort.operators.names import stand_in_text
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
@@ -49,7 +50,7 @@ def status(*, output: OutputFormat | None, data: Path | None) -> None:
 
     RUNNING and PENDING count workloads. With -o json or yaml each cluster of `items` has the keys name, state
     (Starting, Running, Stopped, Crashed), context, folder and log; a running one also pid, address, kubeconfig,
-    runtime, nodes and workloads (running, pending).
+    runtime, nodes, workloads (running, pending) and standIns (operators that `kohort up --operators` replaces).
     """
     from kohort.local.cluster_list import list_clusters
 
@@ -63,7 +64,7 @@ def status(*, output: OutputFormat | None, data: Path | None) -> None:
         return
     show(table_lines(found, datetime.now(UTC), screen()))
     for each in found:
-        if remark := _remark(each):
+        for remark in _remarks(each):
             click.echo(f"{each.directory.name}: {remark}", err=True)
 
 
@@ -93,6 +94,15 @@ def _row(found: "ListedCluster", now: datetime) -> list[TableCell]:
 
 def _number(value: int | None) -> str:
     return "" if value is None else str(value)
+
+
+def _remarks(found: "ListedCluster") -> Iterator[str]:
+    """What is unusual about a cluster, and the operators that have a stand-in."""
+    if remark := _remark(found):
+        yield remark
+    run = found.status.run
+    for operator in run.operators if run is not None and found.status.is_alive else ():
+        yield stand_in_text(operator)
 
 
 def _remark(found: "ListedCluster") -> str:

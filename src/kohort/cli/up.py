@@ -23,6 +23,7 @@ from kohort.local.directories import ClusterDirectory, cluster_directory
 from kohort.local.progress import PipedProgress, ProgressReporter, Ready, SilentProgress, TerminalProgress, step
 from kohort.local.runs import AlreadyRunningError, ClusterLock, ClusterRun, PodsAfterStop, start_command, stop_command
 from kohort.local.signals import interruptible
+from kohort.operators.names import ALL, OPERATORS, operator_names
 from kohort.terminal.screen import screen_of
 from kohort.terminal.style import can_draw
 
@@ -41,6 +42,7 @@ Examples:
   kohort up --nodes 640 --node-capacity cpu=96,memory=256Gi,nvidia.com/gpu=8 \\
       --node-labels 'cloud.provider.com/topology-block=b{block:0..3},cloud.provider.com/topology-rack=b{block}-r{0..15}'
   kohort up --nodes nodes.yaml                # simulated nodes from Node manifests
+  kohort up --starter --operators jobset      # with a stand-in for the JobSet operator
 """
 
 
@@ -64,6 +66,8 @@ class UpArguments:
     """Files that declare job frameworks."""
     has_manager: bool
     has_starter: bool
+    operators: tuple[str, ...]
+    """Operators that have a stand-in."""
     nodes: str | None
     node_options: tuple[str, str, str, str]
     """Capacity, labels, name, taints."""
@@ -94,6 +98,7 @@ class UpArguments:
             runtime=self.runtime,
             pods=self.pods,
             queues=QueueSpec(self.config, self.has_starter, self.frameworks) if self.has_manager else None,
+            operators=self.operators,
             kubeconfig=self.kubeconfig,
             merge=KubeconfigMerge(kubectl_files(), self.uses_context) if self.is_merged else None,
             context=self.context,
@@ -113,6 +118,12 @@ class UpArguments:
 @click.option("--no-use-context", is_flag=True, help="With --merge-kubeconfig: keep the current context.")
 @click.option("--config", type=FILE, help="Kueue Configuration file for the manager.")
 @framework_option
+@click.option(
+    "--operators",
+    metavar="NAME,…",
+    help="Run stand-ins for these operators, which create the pods of their jobs and report status: "
+    f"{', '.join(OPERATORS)}, or {ALL}.",
+)
 @click.option("--no-manager", is_flag=True, help="Do not run the manager.")
 @click.option("--data", type=DIRECTORY, help="Data directory (default: by name).")
 @click.option("--ephemeral", is_flag=True, help="Keep everything in memory; state and pods are lost on exit.")
@@ -166,6 +177,7 @@ def up(
     no_use_context: bool,
     config: Path | None,
     framework_files: tuple[Path, ...],
+    operators: str | None,
     no_manager: bool,
     data: Path | None,
     ephemeral: bool,
@@ -204,6 +216,7 @@ def up(
         frameworks=framework_files,
         has_manager=not no_manager,
         has_starter=starter,
+        operators=operator_names(operators) if operators is not None else (),
         nodes=nodes,
         node_options=(node_capacity, node_labels, node_name, node_taints),
         runtime=chosen,
@@ -364,6 +377,7 @@ def _ready(arguments: UpArguments, cluster: "LocalCluster", before: ClusterRun |
         before=tuple(previous_run_lines(before, cluster.previous_run)),
         starter=cluster.starter,
         has_queues=cluster.has_queues,
+        operators=cluster.operators,
         again=_again(arguments),
         shared=str(cluster.published.shared or ""),
         is_current=arguments.is_merged and arguments.uses_context,

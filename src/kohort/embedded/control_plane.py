@@ -49,8 +49,14 @@ class ControlPlane:
 
     def client(self, name: str) -> Client:
         """A client with full permissions under its own user name."""
-        transport = self.server.core.transport(User(name, (MASTERS, AUTHENTICATED)))
-        return Client(transport, self._clock)
+        return self._client(User(name, (MASTERS, AUTHENTICATED)))
+
+    def restricted_client(self, name: str) -> Client:
+        """A client with the permissions that roles grant to its user name."""
+        return self._client(User(name, (AUTHENTICATED,)))
+
+    def _client(self, user: User) -> Client:
+        return Client(self.server.core.transport(user), self._clock)
 
 
 @asynccontextmanager

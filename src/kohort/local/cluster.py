@@ -42,6 +42,7 @@ from kohort.local.progress import ProgressReporter, step
 from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, PodsAfterStop, boot, now
 from kohort.local.second_manager import BuiltInManager
 from kohort.local.signals import stop_on_signals
+from kohort.local.stand_ins import install_stand_ins, running_local_stand_ins
 from kohort.local.starter import place_starter
 from kohort.manager.manager import Manager
 
@@ -83,6 +84,8 @@ class ClusterSpec:
     context: str = "kohort"
     ephemeral_folder: Path | None = None
     """Folder of an ephemeral cluster in the background; None for a temporary one."""
+    operators: tuple[str, ...] = ()
+    """Operators that have a stand-in."""
 
     @property
     def kubectl_files(self) -> tuple[Path, ...]:
@@ -102,6 +105,8 @@ class LocalCluster:
     manager: Manager | None = None
     starter: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    """Operators that have a stand-in."""
     previous_run: PreviousRunPods = NOTHING
     previous_context: str = ""
     """The previous current context of kubectl."""
@@ -141,9 +146,13 @@ async def running_cluster(spec: ClusterSpec, progress: ProgressReporter) -> Asyn
             stack.callback(asyncio.create_task(published.follow()).cancel)
             previous_run = await _previous_run_pods(spec, plane, began)
             nodes = local_nodes.registration.nodes
-            cluster = LocalCluster(plane, nodes, published, previous_run=previous_run, previous_context=previous)
+            cluster = LocalCluster(
+                plane, nodes, published, operators=spec.operators, previous_run=previous_run, previous_context=previous
+            )
+            await install_stand_ins(plane.client(USER), spec.operators)
             if loaded is None or spec.queues is None:
                 warnings = await _left_alone(plane, published)
+                await stack.enter_async_context(running_local_stand_ins(plane, spec.operators))
                 yield replace(cluster, warnings=warnings)
                 return
             queues = LocalManagerSpec(loaded, bound.webhooks, spec.queues.frameworks)
@@ -152,6 +161,8 @@ async def running_cluster(spec: ClusterSpec, progress: ProgressReporter) -> Asyn
                 await apply_bootstrap_objects(client, queues.settings.namespace, folder if spec.directory else None)
                 manager = await stack.enter_async_context(running_local_manager(client, queues))
                 await keep_configuration(client, queues.settings.namespace, spec.queues.config)
+            # After the webhooks: what a stand-in creates is queued as on any cluster.
+            await stack.enter_async_context(running_local_stand_ins(plane, spec.operators))
             starter = await _starter(spec.queues, cluster, progress)
             yield replace(cluster, manager=manager, starter=starter, warnings=tuple(loaded.warnings))
 
@@ -318,6 +329,7 @@ def _with_cluster(run: ClusterRun, cluster: LocalCluster) -> ClusterRun:
         kubeconfig=str(cluster.published.own.absolute()),
         nodes=len(cluster.nodes),
         queues=cluster.manager is not None,
+        operators=cluster.operators,
     )
 
 

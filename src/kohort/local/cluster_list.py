@@ -51,6 +51,7 @@ class ListedCluster:
             known["version"] = run.version
         if run is not None and self.status.is_alive:
             known |= {"pid": run.pid, "address": run.url, "kubeconfig": run.kubeconfig, "runtime": run.runtime}
+            known["standIns"] = list(run.operators)
         if run is not None and run.ended is not None and not self.status.is_alive:
             known["stopped"] = format_time(run.ended.at)
         if stats is not None:

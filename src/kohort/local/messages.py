@@ -9,6 +9,7 @@ from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.local.previous_run import PreviousRunPods
 from kohort.local.progress import Ready
 from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since
+from kohort.operators.names import stand_in_text
 
 _HIDDEN_RESOURCES: Final = ("ephemeral-storage",)
 
@@ -45,6 +46,8 @@ def ready_message(ready: Ready, stop: str) -> Iterator[str]:
     if ready.starter is not None:
         created = f"created {', '.join(ready.starter)}" if ready.starter else "already exists, unchanged"
         yield f"  starter queue default in namespace default: {created}"
+    for operator in ready.operators:
+        yield f"  {stand_in_text(operator)}: creates the pods and reports status; not the operator itself"
     if ready.log:
         yield f"  log file {ready.log}"
     for warning in ready.warnings:

@@ -114,6 +114,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """Whether commands need --context to reach this cluster."""
     previous: str = ""
     """The previous current context."""
+    operators: tuple[str, ...] = ()
+    """Operators that have a stand-in."""
     warnings: tuple[str, ...] = ()
     log: str = ""
     """Path of the log file; empty if there is none."""

@@ -71,6 +71,8 @@ class ClusterRun(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit
     pods: PodsAfterStop = PodsAfterStop.LEFT
     queues: bool = True
     """Whether the manager runs in it."""
+    operators: tuple[str, ...] = ()
+    """Operators that have a stand-in."""
     version: str = __version__
     boot: str = ""
     """Boot id of the machine; empty if unknown."""

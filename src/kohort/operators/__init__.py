@@ -1,0 +1,1 @@
+"""Stand-ins for the operators of custom job kinds, for clusters of this machine."""

@@ -1,0 +1,16 @@
+"""The stand-ins of each operator."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kohort.operators.contract import StandIn
+from kohort.operators.kinds.jobset import JobSetStandIn
+
+STAND_INS: Final[Mapping[str, tuple[StandIn, ...]]] = {
+    "jobset": (JobSetStandIn(),),
+}
+
+
+def stand_ins_of(operators: Iterable[str]) -> tuple[StandIn, ...]:
+    """The stand-ins of these operators."""
+    return tuple(dict.fromkeys(each for name in operators for each in STAND_INS[name]))

@@ -1,0 +1,1 @@
+"""One module per operator: the objects of its kinds, and their status."""
