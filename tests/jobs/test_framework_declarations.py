@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from jobs.simulations import simulation_framework
 from kohort.api.config.common import Integrations
-from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, FURTHER_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.pods import Pod
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
@@ -76,6 +76,11 @@ def test_declarations_agree_with_the_integrations_of_kueue() -> None:
     ours = known_frameworks(built_in_frameworks())
     both = BUILT_IN_FRAMEWORKS.keys() & {each.name for each in built_in_frameworks()}
     assert {name: ours[name] for name in both} == {name: BUILT_IN_FRAMEWORKS[name] for name in both}
+
+
+def test_the_names_of_all_other_frameworks_are_known_to_the_configuration() -> None:
+    ours = known_frameworks(built_in_frameworks())
+    assert {name: known for name, known in ours.items() if name not in BUILT_IN_FRAMEWORKS} == FURTHER_FRAMEWORKS
 
 
 def test_an_installation_enables_the_integrations_of_kueue_that_are_supported() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kohort.api.codec import JsonObject
-from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
+from kohort.api.config.frameworks import KNOWN_FRAMEWORKS
 from kohort.api.core.apps import Deployment, ReplicaSet, StatefulSet
 from kohort.api.core.batch import CronJob, Job
 from kohort.api.core.pods import Pod
@@ -31,7 +31,7 @@ QUEUED: Final = (Job.resource, WORKLOAD, Deployment.resource, StatefulSet.resour
 """Kinds of a bare name, in this order."""
 JOB_KINDS: Final = {
     name: resource
-    for resource in (CronJob.resource, ReplicaSet.resource, *(each.resource for each in BUILT_IN_FRAMEWORKS.values()))
+    for resource in (each.resource for each in KNOWN_FRAMEWORKS.values())
     for name in (resource.kind.lower(), resource.plural)
 }
 KINDS: Final = {

@@ -17,7 +17,7 @@ from kohort.api.errors import ApiError
 from kohort.api.names import check_subdomain
 from kohort.jobs.builtin import built_in_frameworks, framework_names, known_frameworks, with_declared
 from kohort.jobs.contract import Framework
-from kohort.jobs.declarative import declared_framework
+from kohort.jobs.declarative import parse_framework
 from kohort.jobs.registry import FrameworkRegistry, RegistryError, registry_of
 
 PRIORITY_CLASS = "system-cluster-critical"
@@ -173,6 +173,6 @@ class Options:
 
 def _declared(name: str, text: str) -> Framework:
     try:
-        return declared_framework(text)
+        return parse_framework(text)
     except RegistryError as error:
         raise OptionsError(f"--framework {name}: {error}") from None

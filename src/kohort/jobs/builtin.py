@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
 from kohort.api.config.v1beta2 import Configuration
-from kohort.jobs.contract import Framework
-from kohort.jobs.declarative import DeclaredFramework, load_framework
+from kohort.jobs.contract import DeclaredKind, Framework
+from kohort.jobs.declarative import load_framework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
@@ -23,6 +23,7 @@ from kohort.jobs.frameworks.kubeflow.training_jobs import (
 )
 from kohort.jobs.frameworks.kubeflow.trainjob import TrainJobFramework
 from kohort.jobs.frameworks.leaderworkerset import LeaderWorkerSetFramework
+from kohort.jobs.frameworks.minicluster import MiniClusterFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.ray.raycluster import RayClusterFramework
 from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
@@ -42,6 +43,7 @@ def built_in_frameworks() -> list[Framework]:
         JobSetFramework(),
         LeaderWorkerSetFramework(),
         MPIJobFramework(),
+        MiniClusterFramework(),
         PaddleJobFramework(),
         PodFramework(),
         PyTorchJobFramework(),
@@ -64,7 +66,7 @@ def all_frameworks(declarations: Iterable[Path] = ()) -> list[Framework]:
 def with_declared(configuration: Configuration, frameworks: Iterable[Framework]) -> Configuration:
     """The Configuration with declared frameworks enabled: who passes a file wants its kind to be queued."""
     integrations = configuration.integrations
-    names = (*integrations.frameworks, *(each.name for each in frameworks if isinstance(each, DeclaredFramework)))
+    names = (*integrations.frameworks, *(each.name for each in frameworks if isinstance(each, DeclaredKind)))
     changed = replace(integrations, frameworks=tuple(dict.fromkeys(names)))
     return replace(configuration, integrations=changed)
 

@@ -21,7 +21,7 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectKey
 from kohort.api.permissions import READ, WRITE, Permission
-from kohort.api.resource import Resource
+from kohort.api.resource import GroupKind, Resource
 from kohort.jobs.deprecation import deprecated_names
 from kohort.jobs.effects import Effect, PatchObject, key_of, record_event
 from kohort.jobs.errors import JobError
@@ -239,6 +239,12 @@ class Framework(ReconciledKind, ABC):
     """Whether it only propagates labels: such a kind never is a managed owner (JOB-190)."""
     is_transit: ClassVar[bool] = False
     """Whether its objects never are managed owners, but the search of ancestors continues at their owners (JOB-188)."""
+    transit: ClassVar[tuple[Resource, ...]] = ()
+    """Further kinds between its objects and their pods, which are never managed owners (JOB-188)."""
+    labeled_dependents: ClassVar[frozenset[GroupKind]] = frozenset()
+    """Kinds of dependents that get the labels of their owner from the webhook, not from its operator (JOB-190)."""
+    has_webhooks: ClassVar[bool] = True
+    """False for kinds that are only walked through in the search of ancestors."""
     queues_pods: ClassVar[bool] = False
     """Whether the pods of its objects are queued instead of the objects (JOB-173)."""
     gates_pods: ClassVar[bool] = False
@@ -274,6 +280,7 @@ class Framework(ReconciledKind, ABC):
             Permission(group, (plural,), ("delete", *READ, *WRITE)),
             Permission(group, (f"{plural}/finalizers", f"{plural}/status"), ("get", *WRITE)),
             *(Permission(each.group, (each.plural,), READ) for each in watched),
+            *(Permission(each.group, (each.plural,), ("get",)) for each in self.transit),
         )
 
     # Which object
@@ -367,7 +374,7 @@ class Framework(ReconciledKind, ABC):
         return False
 
     def claims(self, obj: JsonObject) -> bool:
-        """Whether dependents of the object are queued with it (JOB-189)."""
+        """Whether the object is queued, with its dependents; otherwise these are queued on their own (JOB-189)."""
         return True
 
     def queued_dependents(self, obj: JsonObject) -> Iterable[JsonObject]:
@@ -403,6 +410,10 @@ class Framework(ReconciledKind, ABC):
         """Kind-specific problems of a change."""
         return []
 
+    def warnings(self, obj: JsonObject, reads: ClusterReader) -> list[str]:
+        """What the user of a new, valid object should know, for admission warnings."""
+        return []
+
     def finalize(self, obj: JsonObject) -> tuple[Effect, ...]:
         """Remove own finalizers (JOB-11)."""
         return ()
@@ -414,6 +425,13 @@ class Framework(ReconciledKind, ABC):
     def conditions(self, obj: JsonObject, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
         """Further conditions of the Workload; only what differs is written (JOB-14)."""
         return ()
+
+
+class DeclaredKind(Framework):
+    """A framework that a YAML text declares: the file that adds it also enables it (JOB-234)."""
+
+    declaration: ClassVar[object]
+    """The declaration; equal ones make equal frameworks."""
 
 
 def stopped_event(obj: JsonObject, stop: Stop) -> Effect:

@@ -114,6 +114,33 @@ class Declaration(_Data, frozen=True, kw_only=True):
     """Whether jobs may name a prebuilt Workload."""
 
 
+class Propagation(_Data, frozen=True, kw_only=True):
+    """Where an operator takes the labels of the objects from that it creates."""
+
+    labels: str
+    """Path of these labels."""
+    mutable: bool = False
+    """Whether the operator follows a change of them, so that updates propagate labels too."""
+
+
+class PropagatorDeclaration(_Data, frozen=True, kw_only=True):
+    """A kind whose labels are propagated to the objects that it creates, which are queued (JOB-233)."""
+
+    name: str
+    gvk: str
+    plural: str = ""
+    propagate: Propagation
+
+
+class TransitDeclaration(_Data, frozen=True, kw_only=True):
+    """A kind between a queued object and its pods (JOB-188)."""
+
+    name: str
+    gvk: str
+    plural: str = ""
+    transit: Literal[True]
+
+
 def split_path(path: str) -> tuple[str, ...]:
     """The steps of a path."""
     return tuple(path.split("."))

@@ -2,9 +2,11 @@
 
 A plugin provides `declared_framework(text)` for its YAML; `--framework FILE` adds one to a manager, a ConfigMap with
 `DECLARATION_LABEL` to a running one.
+A YAML text may also declare a kind that is not queued itself (`declared_owners`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,16 +16,19 @@ import msgspec
 from kohort.api.codec import JsonObject
 from kohort.api.names import check_label, check_subdomain
 from kohort.api.resource import Resource
-from kohort.jobs.contract import ClusterReader, Finish, ManagedBy
+from kohort.jobs.contract import ClusterReader, DeclaredKind, Finish, ManagedBy
 from kohort.jobs.declarations import (
     Comparison,
     Declaration,
     EndDeclaration,
     PodSetDeclaration,
+    PropagatorDeclaration,
+    TransitDeclaration,
     amount_of,
     items_at,
     split_path,
 )
+from kohort.jobs.declared_owners import propagator_of, transit_of
 from kohort.jobs.objects import value_at
 from kohort.jobs.registry import RegistryError
 from kohort.jobs.templated import PodTemplatePlace, TemplatedFramework
@@ -36,7 +41,7 @@ ALL_PODS = "podsets"
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
 
 
-class DeclaredFramework(TemplatedFramework):
+class DeclaredFramework(DeclaredKind, TemplatedFramework):
     """A framework defined by a declaration; created by `declared_framework`."""
 
     declaration: ClassVar[Declaration]
@@ -114,23 +119,33 @@ def _true_condition(obj: JsonObject, type_: str) -> JsonObject | None:
     return next((each for each in conditions if each.get("type") == type_ and each.get("status") == "True"), None)
 
 
-def load_framework(file: Path) -> DeclaredFramework:
+def load_framework(file: Path) -> DeclaredKind:
     """The framework that a YAML file declares; raises RegistryError."""
     try:
-        return declared_framework(file.read_text(encoding="utf-8"))
+        return parse_framework(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, RegistryError) as error:
         raise RegistryError(f"{file}: {error}") from None
 
 
+def parse_framework(text: str) -> DeclaredKind:
+    """The framework of any kind that a YAML text declares; raises RegistryError (JOB-231, JOB-233)."""
+    with _explained_errors():
+        members = msgspec.yaml.decode(text)
+        if isinstance(members, dict) and "propagate" in members:
+            propagator = msgspec.yaml.decode(text, type=PropagatorDeclaration)
+            return propagator_of(propagator, _resource(propagator))
+        if isinstance(members, dict) and "transit" in members:
+            transit = msgspec.yaml.decode(text, type=TransitDeclaration)
+            return transit_of(transit, _resource(transit))
+    return declared_framework(text)
+
+
 def declared_framework(text: str) -> DeclaredFramework:
-    """The framework that a YAML text declares; raises RegistryError (JOB-231, JOB-232)."""
-    try:
+    """The framework of jobs that a YAML text declares; raises RegistryError (JOB-231, JOB-232)."""
+    with _explained_errors():
         declared = msgspec.yaml.decode(text, type=Declaration)
         resource = _resource(declared)
         _check(declared)
-    except (msgspec.MsgspecError, ValueError) as error:
-        why = " ".join(str(error).split())
-        raise RegistryError(f"not a declaration of a framework: {why}") from None
     managed_by, labels = declared.managed_by, declared.tas
     facts = {
         "name": declared.name,
@@ -145,7 +160,17 @@ def declared_framework(text: str) -> DeclaredFramework:
     return made()
 
 
-def _resource(declared: Declaration) -> Resource:
+@contextmanager
+def _explained_errors() -> Iterator[None]:
+    """Raises RegistryError, with one line, for a text that is no declaration."""
+    try:
+        yield
+    except (msgspec.MsgspecError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise RegistryError(f"not a declaration of a framework: {why}") from None
+
+
+def _resource(declared: Declaration | PropagatorDeclaration | TransitDeclaration) -> Resource:
     group, version, kind = declared.gvk.split("/")
     if check_subdomain(group) or check_label(version) or not kind.isalnum():
         raise ValueError(f"gvk: {declared.gvk!r} must be group/version/Kind")

@@ -28,7 +28,7 @@ def plan_pass(
 def _run(this: ReconcilePass, obj: JsonObject | None, ancestor: JsonObject | None) -> EndPass:
     if obj is not None and this.framework.skips(obj, this.reads):
         return DONE
-    if obj is None or is_terminating(obj):
+    if obj is None or is_terminating(obj) or not this.framework.claims(obj):
         return _finalize(this, obj)
     end = in_scope(this, ancestor)
     for step in PASS_STEPS if end is None else ():

@@ -85,8 +85,10 @@ class FrameworkRegistry:
 
     def is_known(self, group: GroupKind) -> bool:
         """Whether the search of ancestors includes owners of that kind; transit kinds lead to theirs (JOB-3)."""
+        if group in self.external or any(group in _transit_kinds(each) for each in self.active()):
+            return True
         framework = self.framework(group)
-        return group in self.external or (framework is not None and not framework.is_propagator)
+        return framework is not None and not framework.is_propagator
 
     def is_managed(self, group: GroupKind) -> bool:
         """Whether an owner of that kind may be a managed ancestor (JOB-3)."""
@@ -159,6 +161,11 @@ def _implied(by_name: Mapping[str, Framework], configured: Iterable[str]) -> fro
 
 def _kind_of(framework: Framework) -> GroupKind:
     return framework.resource.group, framework.resource.kind
+
+
+def _transit_kinds(framework: Framework) -> frozenset[GroupKind]:
+    """Further kinds through which the search of ancestors leads (JOB-188)."""
+    return frozenset((kind.group, kind.kind) for kind in framework.transit)
 
 
 def _external_kind(text: str) -> GroupKind:

@@ -14,8 +14,8 @@ from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.objects import ObjectReference
 from kohort.api.errors import ApiError
 from kohort.controllers.context import ControllerContext
-from kohort.jobs.contract import Framework
-from kohort.jobs.declarative import DECLARATION_LABEL, DeclaredFramework, declared_framework
+from kohort.jobs.contract import DeclaredKind, Framework
+from kohort.jobs.declarative import DECLARATION_LABEL, parse_framework
 from kohort.jobs.registry import FrameworkRegistry, RegistryError
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, RequeueAfter
@@ -46,9 +46,9 @@ class DeclarationFile:
     def __str__(self) -> str:
         return f"ConfigMap {self.config_map.namespace}/{self.config_map.name}, {self.name}"
 
-    def framework(self) -> DeclaredFramework:
+    def framework(self) -> DeclaredKind:
         """The framework that it declares; raises RegistryError."""
-        return declared_framework(self.text)
+        return parse_framework(self.text)
 
 
 @asynccontextmanager
@@ -99,20 +99,20 @@ class _DeclaredFrameworks:
         has_missing = any(isinstance(each, StartError) for each in problems.values())
         return RequeueAfter(RECHECK_SECONDS) if has_missing else None
 
-    def _remove_all_but(self, wanted: Iterable[DeclaredFramework]) -> None:
+    def _remove_all_but(self, wanted: Iterable[DeclaredKind]) -> None:
         kept = [each.declaration for each in wanted]
         for name, framework in list(self._registry.added.items()):
-            if not isinstance(framework, DeclaredFramework) or framework.declaration not in kept:
+            if not isinstance(framework, DeclaredKind) or framework.declaration not in kept:
                 self._registry.remove(name)
                 log.info("framework %s is not declared any more", name)
 
-    async def _add(self, framework: DeclaredFramework, before: set[str]) -> None:
+    async def _add(self, framework: DeclaredKind, before: set[str]) -> None:
         """Add a framework that is new; `before` has the names of those in earlier files, and gets its name."""
         if framework.name in before:
             raise RegistryError(f"framework {framework.name!r} is declared by another file: remove one")
         before.add(framework.name)
         current = self._registry.added.get(framework.name)
-        if isinstance(current, DeclaredFramework) and current.declaration == framework.declaration:
+        if isinstance(current, DeclaredKind) and current.declaration == framework.declaration:
             return
         await _check_framework_permissions(self._context.client, framework)
         self._registry.add(framework)
@@ -152,9 +152,9 @@ def _files(config_maps: Iterable[ConfigMap]) -> Iterator[DeclarationFile]:
 
 def _parsed(
     files: Iterable[DeclarationFile], problems: dict[DeclarationFile, ApiError]
-) -> dict[DeclarationFile, DeclaredFramework]:
+) -> dict[DeclarationFile, DeclaredKind]:
     """The frameworks of all valid files; errors are added to the problems."""
-    found: dict[DeclarationFile, DeclaredFramework] = {}
+    found: dict[DeclarationFile, DeclaredKind] = {}
     for file in files:
         try:
             found[file] = file.framework()

@@ -49,6 +49,7 @@ def framework_registrations(frameworks: Iterable[Framework]) -> tuple[WebhookReg
     return tuple(
         each
         for framework in frameworks
+        if framework.has_webhooks
         for each in job_registrations(
             framework.name, framework.resource, ON_WRITE if framework.defaults_on_update else ON_CREATE
         )

@@ -153,8 +153,8 @@ def test_a_custom_label_reads_the_key_that_it_names_or_its_own_name() -> None:
 
 def test_a_program_with_more_frameworks_accepts_their_names() -> None:
     """API-139"""
-    more = ParsingContext(frameworks={**BUILT_IN_FRAMEWORKS, "batch/cronjob": KnownFramework("CronJob.v1.batch")})
-    value = v1beta2(integrations={"frameworks": ["batch/cronjob"]})
+    more = ParsingContext(frameworks={**BUILT_IN_FRAMEWORKS, "example.org/sim": KnownFramework("Sim.v1.example.org")})
+    value = v1beta2(integrations={"frameworks": ["example.org/sim"]})
 
     assert not parse_configuration(value, more).errors
     assert verdicts(parse_configuration(value)) == [("integrations.frameworks[0]", "Unsupported value")]

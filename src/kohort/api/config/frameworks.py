@@ -48,6 +48,17 @@ BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {
     "leaderworkerset.x-k8s.io/leaderworkerset": KnownFramework("LeaderWorkerSet.v1.leaderworkerset.x-k8s.io"),
 }
 
+"""Those of Kueue."""
+
+FURTHER_FRAMEWORKS: Mapping[str, KnownFramework] = {
+    "batch/cronjob": KnownFramework("CronJob.v1.batch", dispatches=False),
+    "replicaset": KnownFramework("ReplicaSet.v1.apps", dispatches=False),
+    "flux-framework.org/minicluster": KnownFramework("MiniCluster.v1alpha2.flux-framework.org", dispatches=False),
+}
+"""Those that Kueue lacks."""
+
+KNOWN_FRAMEWORKS: Mapping[str, KnownFramework] = {**BUILT_IN_FRAMEWORKS, **FURTHER_FRAMEWORKS}
+
 
 def is_kind_argument(text: str) -> bool:
     """Whether the text has the form `Kind.version.group`; the group of core kinds is empty."""

@@ -13,7 +13,7 @@ from kohort.api.config import scalars, v1beta1, v1beta2
 from kohort.api.config.common import DEFAULT_NAMESPACE, KIND
 from kohort.api.config.conversion import from_v1beta1, ignored_settings
 from kohort.api.config.defaults import EMPTY_IS_ABSENT, Way, complete, without_empty
-from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
+from kohort.api.config.frameworks import KNOWN_FRAMEWORKS, KnownFramework
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.config.validation import configuration_errors
 from kohort.api.errors import DecodeError
@@ -34,7 +34,7 @@ class ParsingContext:
 
     namespace: str = DEFAULT_NAMESPACE
     """The namespace of the manager, unless the configuration sets it."""
-    frameworks: Mapping[str, KnownFramework] = field(default_factory=lambda: BUILT_IN_FRAMEWORKS)
+    frameworks: Mapping[str, KnownFramework] = field(default_factory=lambda: KNOWN_FRAMEWORKS)
     """The available job frameworks."""
     gate_flag: str = ""
     """The value of the --feature-gates flag."""

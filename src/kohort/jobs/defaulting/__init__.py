@@ -44,8 +44,11 @@ def _defaulted(framework: Framework, job: JsonObject, context: JobContext) -> tu
         return _gated_by_parent(framework, job, context), []
     if framework.is_top_level and (context.has_managed_owner or not context.in_scope):
         return job, []
+    for name, value in context.owner_labels.items():
+        if name not in labels(job):
+            set_label(job, name, value)
     warnings = queue_from_annotation(job, framework, context)
-    if framework.is_propagator:
+    if framework.is_propagator or not framework.claims(job):
         framework.default(job, context.reads)
         return job, warnings
     default_queue(job, framework, context)

@@ -15,10 +15,11 @@ from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS
 from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.defaulting.local_queue import DEFAULT_QUEUE
+from kohort.jobs.defaulting.webhook_only import handed_down_labels
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, is_terminating, metadata, uid
-from kohort.jobs.ownership import ControllerPermissions
+from kohort.jobs.ownership import ControllerPermissions, claimed_controller
 from kohort.jobs.registry import FrameworkRegistry, group_kind
 from kohort.jobs.scope import is_owned_by, may_run, selects_namespace, workloads_of
 from kohort.kube.access_reviews import AccessReviewer
@@ -50,6 +51,7 @@ class JobContextBuilder:
             has_managed_owner=asks_owners and await self._has_managed_owner(obj, is_new=is_new),
             has_owner_of_managed_kind=not is_forged and owner_is_managed_kind(obj, self._registry),
             has_forged_controller=is_forged,
+            owner_labels=await self._owner_labels(obj) if in_scope else {},
             has_default_queue=self._context.local_queues.cache.get((namespace, DEFAULT_QUEUE)) is not None,
             has_default_priority_class=self._context.priority_classes.cache.get(("", DEFAULT_PRIORITY_CLASS))
             is not None,
@@ -67,6 +69,23 @@ class JobContextBuilder:
                 raise
             return {}
         return found.metadata.labels
+
+    async def _owner_labels(self, obj: JsonObject) -> Mapping[str, str]:
+        """The labels that an object gets from its controller (JOB-190)."""
+        reference = claimed_controller(obj)
+        if reference is None or is_terminating(obj):
+            return {}
+        framework = self._registry.framework(group_kind(reference["apiVersion"], reference["kind"]))
+        kind = group_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        if framework is None or framework.name not in self._registry.enabled:
+            return {}
+        if kind not in framework.labeled_dependents:
+            return {}
+        namespace, owner_uid = metadata(obj).get("namespace", ""), reference.get("uid", "")
+        owner = await self._reads.fetch(
+            reference["apiVersion"], reference["kind"], namespace, reference["name"], owner_uid
+        )
+        return handed_down_labels(owner) if owner is not None and uid(owner) == owner_uid else {}
 
     def _depends_on_owners(self, obj: JsonObject, *, is_new: bool) -> bool:
         """Whether the owners of the object matter; finding them costs requests, and must not block an update."""

@@ -3,8 +3,8 @@
 The caller builds it, so that defaulting and validation are synchronous functions.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates
@@ -27,6 +27,8 @@ class JobContext:
     """Whether its controller is of a managed kind, queued or not (JOB-8)."""
     has_forged_controller: bool = False
     """Whether the client set a controller without permission (DEV-9)."""
+    owner_labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of its controller that it gets (JOB-190)."""
     has_default_queue: bool = False
     """Whether its namespace has a LocalQueue `default`."""
     has_default_priority_class: bool = False

@@ -4,10 +4,10 @@ Either their pods are queued individually, or they only propagate labels to obje
 """
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
+from kohort.api.errors import DecodeError
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.api.permissions import READ, Permission
 from kohort.jobs.contract import ClusterReader, Finish, Framework, UserRoles
@@ -16,6 +16,11 @@ from kohort.jobs.objects import labels
 from kohort.jobs.podsets import JobPodSet, PodSetInfo
 
 HANDED_DOWN = (QUEUE_NAME_LABEL, PRIORITY_CLASS_LABEL, MAX_EXEC_TIME_LABEL)
+
+
+def handed_down_labels(obj: JsonObject) -> dict[str, str]:
+    """The labels that dependents of an object get (JOB-190)."""
+    return {name: value for name in HANDED_DOWN if (value := labels(obj).get(name))}
 
 
 class WebhookOnly(Framework):
@@ -65,16 +70,20 @@ class Propagator(WebhookOnly):
     """A kind that propagates its labels to the objects it creates (JOB-190, JOB-233)."""
 
     is_propagator: ClassVar[bool] = True
-    target: ClassVar[tuple[str, ...]]
-    """Path of the template whose `metadata.labels` the created objects get."""
+    labels_path: ClassVar[tuple[str, ...]]
+    """Path of the labels that the created objects get."""
 
     def default(self, obj: JsonObject, reads: ClusterReader) -> None:
         """Propagate the labels, without overwriting existing ones."""
-        handed = {name: value for name in HANDED_DOWN if (value := labels(obj).get(name))}
+        handed = handed_down_labels(obj)
         if not handed:
             return
         place = obj
-        for step in (*self.target, "metadata"):
-            place[step] = deepcopy(place.get(step)) or {}
+        for step in self.labels_path:
+            present = place.get(step) or {}
+            if not isinstance(present, dict):
+                raise DecodeError(f"{'.'.join(self.labels_path)} must be a map of labels")
+            place[step] = dict(present)
             place = place[step]
-        place["labels"] = {**handed, **(place.get("labels") or {})}
+        for name, value in handed.items():
+            place.setdefault(name, value)

@@ -23,7 +23,7 @@ class CronJobFramework(Propagator):
     view: ClassVar[type[ObjectView]] = CronJob
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "spec", "template", "spec")
     defaults_on_update: ClassVar[bool] = True
-    target: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate")
+    labels_path: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "metadata", "labels")
 
     def queued_dependents(self, obj: JsonObject) -> Iterator[JsonObject]:
         """Its next Job."""

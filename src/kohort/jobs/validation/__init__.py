@@ -15,7 +15,12 @@ from kohort.jobs.objects import requests_slices
 from kohort.jobs.ownership import FORGED_CONTROLLER
 from kohort.jobs.validation import changes, labels
 from kohort.jobs.validation.templates import template_errors
-from kohort.jobs.validation.warnings import managed_pod_warnings, suspension_warnings, unsupported_warnings
+from kohort.jobs.validation.warnings import (
+    managed_pod_warnings,
+    own_warnings,
+    suspension_warnings,
+    unsupported_warnings,
+)
 
 
 def validate_job(
@@ -29,7 +34,7 @@ def validate_job(
         *_common_errors(framework, new, old, context),
         *_own_errors(framework, new, old, context),
     ]
-    warnings = (managed_pod_warnings, suspension_warnings, unsupported_warnings)
+    warnings = (managed_pod_warnings, suspension_warnings, unsupported_warnings, own_warnings)
     return errors, [text for each in warnings for text in each(framework, new, old, context)]
 
 
@@ -50,7 +55,7 @@ def _own_errors(framework: Framework, new: JsonObject, old: JsonObject | None, c
 def _common_errors(
     framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext
 ) -> Iterator[FieldError]:
-    if not framework.is_reconciled:
+    if not framework.is_reconciled or not framework.claims(new):
         yield from _serving_errors(framework, new, old, context)
         return
     yield from labels.label_errors(new, old, labels.OF_JOBS, context.gates)

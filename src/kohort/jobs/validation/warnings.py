@@ -3,7 +3,7 @@
 from kohort.api.codec import JsonObject
 from kohort.api.unsupported import notices
 from kohort.jobs.contract import Framework
-from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.defaulting.job_context import JobContext, should_manage
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, labels, queue_name
 from kohort.jobs.scope import may_run, workloads_of
@@ -47,3 +47,8 @@ def unsupported_warnings(
     if old is not None or not queue_name(new) or context.has_owner_of_managed_kind:
         return []
     return [str(each) for each in notices(new)]
+
+
+def own_warnings(framework: Framework, new: JsonObject, old: JsonObject | None, context: JobContext) -> list[str]:
+    """Warnings of the framework about a new job that is to be queued."""
+    return framework.warnings(new, context.reads) if old is None and should_manage(new, context) else []
