@@ -5,9 +5,11 @@ from typing import Final
 
 from kohort.operators.contract import StandIn
 from kohort.operators.kinds.jobset import JobSetStandIn
+from kohort.operators.kinds.kubeflow import TRAINING_STAND_INS
 
 STAND_INS: Final[Mapping[str, tuple[StandIn, ...]]] = {
     "jobset": (JobSetStandIn(),),
+    "kubeflow": TRAINING_STAND_INS,
 }
 
 

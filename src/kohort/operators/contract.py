@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
 
 from kohort.api.codec import JsonObject
 from kohort.api.kinds import PrinterColumn
@@ -52,14 +51,14 @@ class ChildPlan:
 class StandIn(ABC):
     """Creates the objects of one kind of jobs, and reports its status."""
 
-    operator: ClassVar[str]
+    operator: str
     """Name of the operator, as in its documentation."""
-    framework: ClassVar[Framework]
+    framework: Framework
     """The framework of the kind: resource, pod sets, the field that names another controller."""
-    children: ClassVar[tuple[ChildKind, ...]]
-    spec: ClassVar[JsonObject]
+    children: tuple[ChildKind, ...]
+    spec: JsonObject
     """Schema of the fields of the spec that have an effect; every other field gets a Warning event."""
-    columns: ClassVar[tuple[PrinterColumn, ...]] = ()
+    columns: tuple[PrinterColumn, ...] = ()
 
     @property
     def resource(self) -> Resource:

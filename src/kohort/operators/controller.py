@@ -98,7 +98,7 @@ class StandInController:
         if self._reported.get(head["uid"]) == head.get("generation"):
             return
         self._reported[head["uid"]] = head.get("generation", 0)
-        found = list(unsupported_fields(job.get("spec") or {}, self._stand_in.spec))
+        found = sorted(unsupported_fields(job.get("spec") or {}, self._stand_in.spec))
         if found:
             more = f" and {len(found) - LARGEST} more" if len(found) > LARGEST else ""
             what = f"the stand-in for the {self._stand_in.operator} ignores {', '.join(found[:LARGEST])}{more}"

@@ -51,10 +51,13 @@ def headless_service(name: str, owner: JsonObject, selector: Mapping[str, str], 
     return child_of(resource, name, owner, spec={"clusterIP": "None", "selector": dict(selector), **spec})
 
 
-def add_variables(containers: Iterable[JsonObject], variables: Mapping[str, str]) -> None:
-    """Append variables to the environment of containers, in place; a later one of the same name is the one used."""
+def add_variables(containers: Iterable[JsonObject], variables: Mapping[str, str | JsonObject]) -> None:
+    """Append variables to the environment of containers, in place; of two with one name the later one is used."""
     for container in containers:
-        added = [{"name": name, "value": value} for name, value in variables.items()]
+        added = [
+            {"name": name, "value" if isinstance(value, str) else "valueFrom": value}
+            for name, value in variables.items()
+        ]
         container["env"] = [*(container.get("env") or ()), *added]
 
 

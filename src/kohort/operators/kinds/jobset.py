@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha1
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
@@ -44,15 +44,15 @@ _RESUMED: Final = ("nodeSelector", "tolerations", "schedulingGates")
 class JobSetStandIn(StandIn):
     """JobSets; their pods are created by the Job controller."""
 
-    operator: ClassVar[str] = "JobSet operator"
-    framework: ClassVar[Framework] = JobSetFramework()
-    children: ClassVar[tuple[ChildKind, ...]] = (ChildKind(Job.resource, NAME), ChildKind(SERVICES))
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    operator: str = "JobSet operator"
+    framework: Framework = JobSetFramework()
+    children: tuple[ChildKind, ...] = (ChildKind(Job.resource, NAME), ChildKind(SERVICES))
+    columns: tuple[PrinterColumn, ...] = (
         PrinterColumn("TerminalState", ".status.terminalState"),
         PrinterColumn("Restarts", ".status.restarts"),
         PrinterColumn("Suspended", ".spec.suspend"),
     )
-    spec: ClassVar[JsonObject] = with_fields(
+    spec: JsonObject = with_fields(
         suspend=TRUTH,
         managedBy=TEXT,
         ttlSecondsAfterFinished=NUMBER,
