@@ -58,11 +58,14 @@ class FlavorSearch(msgspec.Struct):
     """The victims found for an amount of one flavor-resource alone (SCH-522)."""
 
     def targets(self, request: UsageRequest) -> list[PreemptionTarget]:
-        """The victims for all requests together; an identical search is not repeated."""
-        if len(request.quota) == 1 and request.search is None:
+        """The victims for all requests together.
+
+        An identical search is not repeated; one that found none for the quota alone finds none for the pods either.
+        """
+        if len(request.quota) == 1:
             ((fr, amount),) = request.quota.items()
             known = self.simulated.get(fr)
-            if known is not None and known[0] == amount:
+            if known is not None and known[0] == amount and (request.search is None or not known[1]):
                 return known[1]
         return self.find_targets(self.workload, self.queue, request)
 

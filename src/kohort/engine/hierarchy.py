@@ -135,6 +135,8 @@ class Hierarchy:
     def __init__(self) -> None:
         self.queues: dict[str, ClusterQueueNode] = {}
         self.cohorts: dict[str, CohortNode] = {}
+        self.generation = 0
+        """Incremented when a node comes, goes, moves or has other quotas."""
         self._stale: dict[str, HierarchyNode] = {}
 
     def set_queue(self, name: str, cohort: str | None, quotas: Quotas, weight: float = 1.0) -> ClusterQueueNode:
@@ -196,6 +198,7 @@ class Hierarchy:
         return node
 
     def _mark(self, node: HierarchyNode) -> None:
+        self.generation += 1
         kind = "cohort" if isinstance(node, CohortNode) else "queue"
         self._stale[f"{kind}/{node.name}"] = node
 

@@ -56,7 +56,10 @@ class PreemptionPolicy(Protocol):
         """The sort key of candidates; its first part is whether a candidate is not yet being evicted."""
 
     def accepts(self, preemptor: WorkloadInfo, targets: Sequence[PreemptionTarget]) -> bool:
-        """Whether these targets may be preempted together."""
+        """Whether these targets may be preempted together.
+
+        The targets for quota alone are tested first; if they are refused, none are searched that free nodes too.
+        """
 
 
 class KueuePreemptionPolicy:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kohort.api.meta import ObjectKey
 from kohort.engine import cycle
 from kohort.engine.cycle import MAX_SCANS, CycleContext, CycleEntry, Head
-from kohort.engine.decisions import Decision, KeepPending
+from kohort.engine.decisions import Decision, KeepPending, RequeueReason
 from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.obstacles import find_obstacle
 from kohort.engine.pending import PendingState
@@ -134,7 +134,7 @@ class CycleRunner:
         for name in sorted(names):
             if name in seen or name not in queues:
                 continue
-            competing = sorted(competing_queues(self._store, queues[name]))
+            competing = competing_queues(self._store, queues[name])
             seen.update(competing)
             if competing:
                 yield queues[competing[0]].node.top(), [queues[each] for each in competing if queues[each].is_active]
@@ -147,7 +147,9 @@ class CycleRunner:
         heads += [head for queue in tree if (head := self._head(queue, now)) is not None]
         outcome = cycle.run(heads, self._context, now)
         parked = [self._requeue(entry, now) for entry in outcome.waits]
-        return TreeCycleResult(outcome.decisions, outcome.progressed or any(parked), self._scan(outcome.waits))
+        moved = outcome.progressed or any(parked)
+        self._note_places([entry for entry in outcome.waits if not (moved and _lost_in_cycle(entry))])
+        return TreeCycleResult(outcome.decisions, moved, self._scan(outcome.waits))
 
     def _head(self, queue: ClusterQueueInfo, now: datetime) -> Head | None:
         pending = self._store.pending[queue.name]
@@ -164,12 +166,19 @@ class CycleRunner:
             return False
         pending = self._store.pending[entry.queue.name]
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
-        pending.waits_for_places |= not entry.assignment.lacks_quota
         self._pending.note_backoff(entry.workload, entry.queue)
         is_new = not entry.head.is_preemptor and pending.is_preemptor(entry.workload)
-        return (is_new and self._context.rules.preemptors_first) or pending.state_of(
-            entry.workload
-        ) is PendingState.INADMISSIBLE
+        return (is_new and self._context.rules.preemptors_first) or self._is_inadmissible(entry)
+
+    def _note_places(self, waits: list[CycleEntry]) -> None:
+        """Record which queues capacity of nodes may unblock: those of entries that did not just lack quota (TAS-24)."""
+        for entry in waits:
+            if entry.decision is not None and not entry.assignment.lacks_quota:
+                self._store.pending[entry.queue.name].waits_for_places = True
+
+    def _is_inadmissible(self, entry: CycleEntry) -> bool:
+        pending = self._store.pending[entry.queue.name]
+        return pending.state_of(entry.workload) is PendingState.INADMISSIBLE
 
     def _scan(self, entries: list[CycleEntry]) -> "Scan":
         """Progress of all flavor scans, if one of them resumes or restarts in the next cycle (SCH-550)."""
@@ -198,6 +207,11 @@ class MergedDecisions:
     def result(self) -> list[Decision]:
         """All decisions, those that keep workloads pending last."""
         return [*self._done, *self._waits.values()]
+
+
+def _lost_in_cycle(entry: CycleEntry) -> bool:
+    """Whether others got what it needed: the next cycle determines what it lacks."""
+    return isinstance(entry.decision, KeepPending) and entry.decision.requeue is RequeueReason.FAILED_AFTER_NOMINATION
 
 
 def _can_progress(scan: Scan, before: set[Scan]) -> bool:

@@ -84,11 +84,11 @@ def resized(flavor: FlavorDomains, asked: PlacementRequest, previous: GroupPlace
     """Where a slice goes that replaces one with this placement, whose usage is released."""
     kept = kept_pods(flavor, asked, previous)
     assert kept is not None
-    slice_placement, assumed = ElasticPlacement(flavor, asked, kept), AssumedUsage()
+    slice_placement, assumed = ElasticPlacement(flavor, asked, flavor.prepared(asked), kept=kept), AssumedUsage()
     slice_placement.keep(assumed)
     found = slice_placement.place(assumed, CapacityMode.CURRENT)
     assert not isinstance(found, PlacementFailure), found.message
-    return found
+    return found.domains
 
 
 def placed(outcome: GroupPlacement | PlacementFailure) -> GroupPlacement:

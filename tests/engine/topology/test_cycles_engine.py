@@ -7,6 +7,7 @@ import pytest
 from engine.scenario_builders import CPU, FAIR_SHARING, configured, group, quota
 from engine.topology.topology_scenario_builder import HOST, RACK, UNCONSTRAINED, TopologyScenarioBuilder, required
 from kohort.engine.assignment import FitMode
+from kohort.engine.state.competition import competing_queues
 
 Json = Any
 TWO_RACKS: Json = {"b1": {"r1": {"h1": 4}, "r2": {"h2": 4}}}
@@ -103,6 +104,33 @@ class TestCompetition:
         assert (pending.counts.active, pending.counts.inadmissible) == (0, 1)
         builder.tas_queue("b", 3, cohort="S")
         assert builder.turn().reserved == ["second"]
+
+    def test_a_workload_that_lost_its_quota_in_a_cycle_waits_for_no_places_after_the_next(self) -> None:
+        """TAS-24: places that pods leave in another tree do not reactivate it."""
+        builder = two_queues({"b1": {"r1": {"h1": 12}}})
+        builder.tas_queue("b", 0, cohort="R")
+        builder.gang("first", 4, "a", request=required(RACK))
+        builder.gang("second", 4, "b", request=required(RACK))
+        assert builder.once().reserved == ["first"]
+        assert builder.waiting["second"].message == NO_LONGER_FITS
+        builder.turn()
+        pending = builder.engine.store.pending["b"]
+        assert (pending.counts.inadmissible, pending.waits_for_places) == (1, False)
+
+    def test_trees_compete_once_a_node_belongs_to_flavors_of_both(self) -> None:
+        """TAS-21, TAS-31: a label of a node changes which queues are scheduled in one cycle."""
+        builder = TopologyScenarioBuilder(TWO_RACKS)
+        builder.tas_flavor("left", **{RACK: "r1"})
+        builder.tas_flavor("big", size="big")
+        builder.tas_queue("a", 4, "left", cohort="A")
+        builder.tas_queue("b", 4, "big", cohort="B")
+        assert competing_queues(builder.engine.store, builder.engine.store.queues["a"]) == ["a"]
+        builder.node("h1", 4, size="big")
+        assert competing_queues(builder.engine.store, builder.engine.store.queues["a"]) == ["a", "b"]
+        builder.node("h1", 4)
+        assert competing_queues(builder.engine.store, builder.engine.store.queues["a"]) == ["a"]
+        builder.tas_queue("a", 4, "left", cohort="B")
+        assert competing_queues(builder.engine.store, builder.engine.store.queues["a"]) == ["a", "b"]
 
     def test_trees_that_share_no_nodes_are_scheduled_apart(self) -> None:
         builder = TopologyScenarioBuilder(TWO_RACKS)

@@ -12,18 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.topology.clusters import LEVELS, host
+from engine.topology.topology_scenario_builder import RACK, TopologyScenarioBuilder, required
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Topology
 from kohort.api.kueue.v1beta2.flavors import ResourceFlavorSpec, TopologyLevel, TopologySpec
 from kohort.api.meta import ObjectMeta
+from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.engine import Engine
 from kohort.engine.events import NodeUsageChanged, ObjectUpserted
 from kohort.engine.settings import EngineSettings
-from kohort.engine.topology import FlavorDomains, GroupPlacement
+from kohort.engine.topology import FlavorDomains, GroupPlacement, PlacementRequest
 from kohort.engine.topology.counts import DomainCounts
 from kohort.engine.topology.levels import LevelCounts
 from kohort.engine.topology.order import DomainOrder
 from kohort.engine.topology.parameters import PlacementProfile
 from kohort.engine.topology.tree import DomainTree
+from kohort.engine.usage_request import UsageRequest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -79,6 +82,59 @@ def test_an_equal_request_is_searched_again_only_after_a_change(monkeypatch: pyt
     assert domains.place(request(8, "unconstrained")) == found[0] == found[1]
     assert len(searched) == 3
     assert domains.place(request(9, "unconstrained")) != found[0]
+
+
+def test_a_gang_is_prepared_once_and_again_after_a_change_of_its_flavor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workloads with equal specs share their pod sets, and so do the cycles in which one is evaluated."""
+    prepared: list[str] = []
+    prepare = FlavorDomains.prepared
+
+    def recorded(self: FlavorDomains, asked: PlacementRequest) -> Any:
+        prepared.append(self.name)
+        return prepare(self, asked)
+
+    monkeypatch.setattr(FlavorDomains, "prepared", recorded)
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 4}}})
+    builder.tas_queue("q", 8)
+    for name in ("first", "second", "third"):
+        builder.gang(name, 4, request=required(RACK))
+        builder.turn()
+    builder.finish("ns/first")
+    assert builder.turn().reserved == ["second"]
+    assert prepared == ["tas"]
+    builder.node("h1", 4, taints=[{"key": "gpu", "effect": "NoSchedule"}])
+    builder.finish("ns/second")
+    assert builder.turn().reserved == []
+    builder.flavor(
+        "tas",
+        topologyName="default",
+        nodeLabels={"pool": "tas"},
+        tolerations=[{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    )
+    assert builder.turn().reserved == ["third"]
+    assert prepared == ["tas", "tas"]
+
+
+def test_victims_are_searched_once_if_there_are_none_for_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCH-522, TAS-77: more is needed for pods with places than for their quota."""
+    searched: list[UsageRequest] = []
+    search = EngineCycleContext.find_targets
+
+    def recorded(self: EngineCycleContext, workload: Any, queue: Any, asked: UsageRequest) -> Any:
+        searched.append(asked)
+        return search(self, workload, queue, asked)
+
+    monkeypatch.setattr(EngineCycleContext, "find_targets", recorded)
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 8}}})
+    builder.tas_queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    builder.gang("first", 4, request=required(RACK))
+    builder.turn()
+    builder.gang("second", 4, request=required(RACK))
+    builder.turn()
+    assert [asked.search for asked in searched] == [None]
+    builder.gang("high", 4, priority=1, request=required(RACK))
+    builder.turn()
+    assert [asked.search is None for asked in searched[1:3]] == [True, False]
 
 
 def test_a_reader_far_behind_counts_everything_once(counted: list[int]) -> None:

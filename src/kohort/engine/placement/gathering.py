@@ -11,14 +11,15 @@ from kohort.engine.assignment import Assignment, PodSetResult
 from kohort.engine.lifecycle.eviction import is_bound_to_pod
 from kohort.engine.placement.delays import is_delayed
 from kohort.engine.placement.flavor_filter import NOT_KNOWN, TopologyFilter
+from kohort.engine.placement.gangs import GangCache, gang_of
 from kohort.engine.placement.groups import (
     GangPlacement,
     LostPods,
     PodsToPlace,
     elastic_problem,
     group_problem,
-    matcher_of,
     placement_request,
+    updated_spec,
 )
 from kohort.engine.placement.places import domains_of
 from kohort.engine.placement.reassignment import (
@@ -47,10 +48,16 @@ class PodSetGathering:
     """The pod sets of one assignment; problems and delays are set on their results."""
 
     def __init__(
-        self, store: "EngineStore", rules: TopologyFilter, workload: WorkloadInfo, queue: ClusterQueueInfo
+        self,
+        store: "EngineStore",
+        rules: TopologyFilter,
+        gangs: GangCache,
+        workload: WorkloadInfo,
+        queue: ClusterQueueInfo,
     ) -> None:
         self._store = store
         self._rules = rules
+        self._gangs = gangs
         self._workload = workload
         self._queue = queue
         gates = store.settings.gates
@@ -91,13 +98,13 @@ class PodSetGathering:
         if not problem and self._is_delayed(flavor):
             result.delayed = "Pending"
             return
-        matcher = problem or matcher_of(pod_set, self._store.flavors[flavor].tolerations, self._checks)
-        if isinstance(matcher, str):
-            result.problem = matcher
+        spec = problem or updated_spec(pod_set, self._checks)
+        if isinstance(spec, str):
+            result.problem = spec
             return
         group = "" if lost is not None else pod_set.group
         key = GroupKey(flavor, group, "" if group else pod_set.name)
-        members.setdefault(key, []).append(PodsToPlace(pod_set, result.count, matcher, lost))
+        members.setdefault(key, []).append(PodsToPlace(pod_set, result.count, spec, lost))
 
     def _lost(self, existing: TopologyAssignment) -> LostPods | None:
         """The failed nodes of an assignment (TAS-39)."""
@@ -120,12 +127,23 @@ class PodSetGathering:
         if topology is None or problem:
             results[members[0].pod_set.name].problem = problem
             return None
-        request, lost = placement_request(members), members[0].lost
+        tolerations, lost = self._store.flavors[flavor].tolerations, members[0].lost
         if lost is not None:
-            return ReplacementPlacement(topology, request, lost)
-        previous = previous_placement(request, _assigned(self._slice)) if self._slice is not None else None
-        kept = kept_pods(topology, request, previous)
-        return GangPlacement(topology, request) if kept is None else ElasticPlacement(topology, request, kept)
+            return ReplacementPlacement(topology, placement_request(members, tolerations), lost)
+        if self._slice is not None:
+            return _resized(gang_of(topology, members, tolerations), self._slice)
+        return (
+            self._gangs.gang(topology, members[0], tolerations)
+            if len(members) == 1
+            else gang_of(topology, members, tolerations)
+        )
+
+
+def _resized(gang: GangPlacement, replaced: WorkloadInfo) -> PlacementGroup:
+    """The gang of a slice, beside what stays of the replaced one."""
+    previous = previous_placement(gang.request, _assigned(replaced))
+    kept = kept_pods(gang.topology, gang.request, previous)
+    return gang if kept is None else ElasticPlacement(gang.topology, gang.request, gang.prepared, kept=kept)
 
 
 def _assigned(workload: WorkloadInfo) -> Mapping[str, PodSetAssignment]:

@@ -8,17 +8,18 @@ from msgspec.structs import replace
 from kohort.api.core.pods import NO_ASKING_PODS, QuotaPodSpec
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, PodSetUpdate, TopologyRequest
 from kohort.api.meta import Toleration
-from kohort.engine.placement.search import PodSetDomains
+from kohort.engine.placement.search import PlacedGroup, PodSetDomains, count_pods
 from kohort.engine.records import PodSetResources
 from kohort.engine.topology import (
     AssumedUsage,
     CapacityMode,
+    DomainCounter,
     FailedNode,
     FlavorDomains,
     GroupPlacement,
-    NodeMatcher,
     PlacementFailure,
     PlacementRequest,
+    PreparedRequest,
     SliceLayer,
     TopologyDomains,
     node_matcher,
@@ -39,7 +40,8 @@ class PodsToPlace(msgspec.Struct, frozen=True):
 
     pod_set: PodSetResources
     count: int
-    matcher: NodeMatcher
+    spec: QuotaPodSpec
+    """The pods once Ready checks have changed them."""
     lost: LostPods | None = None
     """Set if some of its nodes failed."""
 
@@ -49,35 +51,35 @@ class GangPlacement(msgspec.Struct, frozen=True):
 
     topology: FlavorDomains
     request: PlacementRequest
+    prepared: PreparedRequest | PlacementFailure
+    latest: dict[CapacityMode, tuple[GroupPlacement, PlacedGroup]] = {}
+    """The last placement of each mode with its counters; the same one is often found again."""
 
     @property
     def pod_set(self) -> str:
         """The workers."""
         return self.request.pod_set
 
-    @property
-    def pods(self) -> Mapping[str, Mapping[str, int]]:
-        """What one pod requests, by pod set."""
-        found = {self.request.pod_set: self.request.per_pod}
-        if self.request.leader:
-            found[self.request.leader] = self.request.leader_per_pod
-        return found
-
-    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Place the pods, and count them in `assumed`."""
-        found = self.topology.place(self.request, assumed, mode=mode)
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PlacedGroup | PlacementFailure:
+        """Place the pods."""
+        found = self.topology.place_prepared(self.prepared, assumed, mode=mode)
         if isinstance(found, PlacementFailure):
             return found
-        self._assume(assumed, found)
-        return self._by_pod_set(found)
+        latest = self.latest.get(mode)
+        if latest is None or latest[0] is not found:
+            counters = self._counters(found)
+            latest = self.latest[mode] = found, PlacedGroup(self._by_pod_set(found), counters, counters)
+        return latest[1]
 
     def keep(self, assumed: AssumedUsage) -> None:
         """All pods are new."""
 
-    def _assume(self, assumed: AssumedUsage, placed: GroupPlacement) -> None:
-        self.topology.assume(assumed, placed.workers, self.request.per_pod)
+    def _counters(self, placed: GroupPlacement) -> Mapping[DomainCounter, int]:
+        counters: dict[DomainCounter, int] = {}
+        count_pods(counters, self.topology, placed.workers, self.request.per_pod)
         if placed.leader is not None:
-            self.topology.assume(assumed, placed.leader, self.request.leader_per_pod)
+            count_pods(counters, self.topology, placed.leader, self.request.leader_per_pod)
+        return counters
 
     def _by_pod_set(self, placed: GroupPlacement) -> PodSetDomains:
         if placed.leader is None:
@@ -85,7 +87,7 @@ class GangPlacement(msgspec.Struct, frozen=True):
         return {self.request.pod_set: placed.workers, self.request.leader: placed.leader}
 
 
-def placement_request(members: list[PodsToPlace]) -> PlacementRequest:
+def placement_request(members: list[PodsToPlace], tolerations: tuple[Toleration, ...]) -> PlacementRequest:
     """The request of one pod set, or of two with one of them as the leader (TAS-42)."""
     workers, leader = members[0], members[1] if len(members) > 1 else None
     if leader is not None and leader.count > workers.count:
@@ -102,7 +104,7 @@ def placement_request(members: list[PodsToPlace]) -> PlacementRequest:
         unconstrained=bool(request.unconstrained),
         is_implicit=workers.pod_set.topology is None,
         layers=_layers(request),
-        matcher=workers.matcher,
+        matcher=node_matcher(workers.spec, tolerations),
     )
 
 
@@ -129,10 +131,8 @@ def _layers(request: TopologyRequest) -> tuple[SliceLayer, ...]:
     return (SliceLayer(topology, request.pod_set_slice_size or 0),) if topology else ()
 
 
-def matcher_of(
-    pod_set: PodSetResources, tolerations: tuple[Toleration, ...], checks: Iterable[AdmissionCheckState]
-) -> NodeMatcher | str:
-    """The nodes that may run the pods once Ready checks have changed them; a problem where these conflict (TAS-43)."""
+def updated_spec(pod_set: PodSetResources, checks: Iterable[AdmissionCheckState]) -> QuotaPodSpec | str:
+    """The pods once Ready checks have changed them; a problem where these conflict (TAS-43)."""
     spec = pod_set.template.spec if pod_set.template else NO_ASKING_PODS
     for check in checks:
         for update in check.pod_set_updates if check.state == "Ready" else ():
@@ -141,7 +141,7 @@ def matcher_of(
                 if isinstance(updated, str):
                     return f"invalid podSetUpdate for PodSet {pod_set.name}, error: {updated}"
                 spec = updated
-    return node_matcher(spec, tolerations)
+    return spec
 
 
 def _updated(spec: QuotaPodSpec, update: PodSetUpdate) -> QuotaPodSpec | str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from kohort.engine.assignment import Assignment, FitMode
 from kohort.engine.placement.flavor_filter import TopologyFilter
+from kohort.engine.placement.gangs import GangCache
 from kohort.engine.placement.gathering import PodSetGathering
 from kohort.engine.placement.reassignment import ReplacementPlacement
 from kohort.engine.placement.search import (
@@ -28,12 +29,13 @@ class TopologyPlacer:
     def __init__(self, store: "EngineStore") -> None:
         self._store = store
         self.filter = TopologyFilter(store.flavors, store.topology)
+        self._gangs = GangCache(store.topology)
 
     def place(self, workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment) -> None:
         """Place the pods now, or else determine whether they could be placed without others (TAS-75, TAS-76)."""
         if not (workload.requests_topology or self.filter.is_tas_only(queue)) or assignment.mode is FitMode.NO_FIT:
             return
-        groups = PodSetGathering(self._store, self.filter, workload, queue).groups(assignment)
+        groups = PodSetGathering(self._store, self.filter, self._gangs, workload, queue).groups(assignment)
         if not groups or any(each.problem for each in assignment.pod_sets):
             return
         search = PlacementSearch(groups, workload.takes_over_from, _former_places(workload, groups))

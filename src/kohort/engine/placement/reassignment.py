@@ -7,10 +7,12 @@ import msgspec
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment
 from kohort.engine.placement.groups import GangPlacement, LostPods
 from kohort.engine.placement.places import domains_of
-from kohort.engine.placement.search import PodSetDomains
+from kohort.engine.placement.search import PlacedGroup, count_pods
+from kohort.engine.records import NO_PLACES
 from kohort.engine.topology import (
     AssumedUsage,
     CapacityMode,
+    DomainCounter,
     FlavorDomains,
     GroupPlacement,
     PlacementFailure,
@@ -32,7 +34,7 @@ def previous_placement(request: PlacementRequest, assigned: Mapping[str, PodSetA
     )
 
 
-class ElasticPlacement(GangPlacement, frozen=True):
+class ElasticPlacement(GangPlacement, frozen=True, kw_only=True):
     """The pods of a slice beside those of the slice that it replaces (TAS-67)."""
 
     kept: GroupPlacement
@@ -40,19 +42,19 @@ class ElasticPlacement(GangPlacement, frozen=True):
 
     def keep(self, assumed: AssumedUsage) -> None:
         """Count the pods that stay."""
-        self._assume(assumed, self.kept)
+        for counter, pods in self._counters(self.kept).items():
+            assumed.add(counter.key, counter.per_pod, pods)
 
-    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Place the pods that are added, and count them in `assumed`."""
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PlacedGroup | PlacementFailure:
+        """Place the pods that are added."""
         kept, request = self.kept, added_pods(self.request, self.kept)
         if not request.count and not request.leader:
-            return self._by_pod_set(kept)
+            return PlacedGroup(self._by_pod_set(kept), self._counters(kept), NO_PLACES)
         added = self.topology.place(request, assumed, mode=mode)
         if isinstance(added, PlacementFailure):
             return added
-        self._assume(assumed, added)
-        workers = merged(self.topology, kept.workers, added.workers)
-        return self._by_pod_set(GroupPlacement(workers, kept.leader or added.leader))
+        whole = GroupPlacement(merged(self.topology, kept.workers, added.workers), kept.leader or added.leader)
+        return PlacedGroup(self._by_pod_set(whole), self._counters(whole), self._counters(added))
 
 
 class ReplacementPlacement(msgspec.Struct, frozen=True):
@@ -67,16 +69,14 @@ class ReplacementPlacement(msgspec.Struct, frozen=True):
         """The pod set."""
         return self.request.pod_set
 
-    @property
-    def pods(self) -> Mapping[str, Mapping[str, int]]:
-        """What one pod requests."""
-        return {self.request.pod_set: self.request.per_pod}
-
     def keep(self, assumed: AssumedUsage) -> None:
         """The pods that stay are counted as usage."""
 
-    def place(self, assumed: AssumedUsage, _mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Replace one node after the other; nothing is preempted for it, so that current usage counts (TAS-109)."""
+    def place(self, assumed: AssumedUsage, _mode: CapacityMode) -> PlacedGroup | PlacementFailure:
+        """Replace one node after the other; nothing is preempted for it, so that current usage counts (TAS-109).
+
+        Each replacement is counted in `assumed`.
+        """
         domains = self.lost.existing
         for node in self.lost.nodes:
             found = replace_node(self.topology, self.request, domains, node, assumed)
@@ -84,4 +84,6 @@ class ReplacementPlacement(msgspec.Struct, frozen=True):
                 return found
             self.topology.assume(assumed, found.added, self.request.per_pod)
             domains = found.domains
-        return {self.request.pod_set: domains}
+        counters: dict[DomainCounter, int] = {}
+        count_pods(counters, self.topology, domains, self.request.per_pod)
+        return PlacedGroup({self.request.pod_set: domains}, counters, NO_PLACES)

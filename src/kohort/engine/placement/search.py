@@ -1,6 +1,6 @@
 """The placement search for all pods of a workload that request placement (TAS-41)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -20,6 +20,21 @@ PodSetDomains = Mapping[str, TopologyDomains]
 """Topology domains by pod set."""
 
 
+class PlacedGroup(msgspec.Struct, frozen=True):
+    """The placement of one group."""
+
+    domains: PodSetDomains
+    counters: Mapping[DomainCounter, int]
+    """Its pods."""
+    added: Mapping[DomainCounter, int]
+    """Those that neither usage nor assumed usage has."""
+
+    def assume(self, assumed: AssumedUsage) -> None:
+        """Count the added pods in `assumed`, for groups that are placed later (TAS-41)."""
+        for counter, pods in self.added.items():
+            assumed.add(counter.key, counter.per_pod, pods)
+
+
 class PlacementGroup(Protocol):
     """Pod sets of one flavor that are placed together."""
 
@@ -31,15 +46,11 @@ class PlacementGroup(Protocol):
     def pod_set(self) -> str:
         """The pod set that a failure is about."""
 
-    @property
-    def pods(self) -> Mapping[str, Mapping[str, int]]:
-        """What one pod requests, by pod set."""
-
     def keep(self, assumed: AssumedUsage) -> None:
         """Count pods that stay in `assumed` unless they are counted as usage."""
 
-    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PodSetDomains | PlacementFailure:
-        """Place the other pods, and count them in `assumed`."""
+    def place(self, assumed: AssumedUsage, mode: CapacityMode) -> PlacedGroup | PlacementFailure:
+        """Place the other pods."""
 
 
 class FoundPlaces(msgspec.Struct, frozen=True):
@@ -103,6 +114,8 @@ class PlacementSearch(msgspec.Struct, frozen=True):
 
     def find(self, mode: CapacityMode = CapacityMode.CURRENT) -> FoundPlaces | FailedPlacement:
         """A placement of all pods, or the failure of the first group without one (TAS-41)."""
+        if self.replaced is None:
+            return self._find(mode)
         with _freed(self.released):
             return self._find(mode)
 
@@ -114,23 +127,33 @@ class PlacementSearch(msgspec.Struct, frozen=True):
         assumed = AssumedUsage()
         for group in self.groups:
             group.keep(assumed)
-        domains: dict[str, TopologyDomains] = {}
-        counters: dict[DomainCounter, int] = {}
+        placed: list[PlacedGroup] = []
         for group in self.groups:
             found = group.place(assumed, mode)
             if isinstance(found, PlacementFailure):
                 return FailedPlacement(group.pod_set, group.topology.name, found)
-            for pod_set, where in found.items():
-                domains[pod_set] = where
-                count_pods(counters, group.topology, where, group.pods[pod_set])
+            placed.append(found)
+            if len(placed) < len(self.groups):
+                found.assume(assumed)
+        whole = placed[0] if len(placed) == 1 else _together(placed)
         topologies = {group.topology.name: group.topology for group in self.groups}
-        added, left = _beyond(counters, self.former), _beyond(self.released, counters)
-        return FoundPlaces(domains, counters, added, topologies, left)
+        added, left = _beyond(whole.counters, self.former), _beyond(self.released, whole.counters)
+        return FoundPlaces(whole.domains, whole.counters, added, topologies, left)
 
     @property
     def released(self) -> Mapping[DomainCounter, int]:
         """The placement of the replaced slice."""
         return self.replaced.placed if self.replaced is not None else NO_PLACES
+
+
+def _together(placed: Sequence[PlacedGroup]) -> PlacedGroup:
+    domains: dict[str, TopologyDomains] = {}
+    counters: dict[DomainCounter, int] = {}
+    for each in placed:
+        domains |= each.domains
+        for counter, pods in each.counters.items():
+            counters[counter] = counters.get(counter, 0) + pods
+    return PlacedGroup(domains, counters, counters)
 
 
 def _beyond(counters: Mapping[DomainCounter, int], others: Mapping[DomainCounter, int]) -> Mapping[DomainCounter, int]:

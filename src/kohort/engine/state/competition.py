@@ -4,7 +4,7 @@ Queues of different trees share no quota. If their TAS flavors are the same, or 
 scheduled together, so that the order of a cycle determines which of them gets the nodes (TAS-33, TAS-80).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kohort.engine.records import ClusterQueueInfo
@@ -14,11 +14,37 @@ if TYPE_CHECKING:
     from kohort.engine.state.store import EngineStore
 
 
-def competing_queues(store: "EngineStore", queue: ClusterQueueInfo) -> list[str]:
-    """The ClusterQueues that compete with a queue, including itself; none if its cohorts form a cycle."""
-    names = queues_in_tree(queue.node)
+def competing_queues(store: "EngineStore", queue: ClusterQueueInfo) -> Sequence[str]:
+    """The ClusterQueues that compete with a queue, including itself, by name; none if its cohorts form a cycle."""
     if not store.topology:
-        return names
+        return sorted(queues_in_tree(queue.node))
+    return store.competition.queues(store, queue)
+
+
+class Competition:
+    """Which queues compete, found once while no cohort tree and no TAS flavor changes."""
+
+    __slots__ = ("_basis", "_queues")
+
+    def __init__(self) -> None:
+        self._basis: tuple[int, int] | None = None
+        self._queues: dict[str, Sequence[str]] = {}
+
+    def queues(self, store: "EngineStore", queue: ClusterQueueInfo) -> Sequence[str]:
+        """The queues that compete with one."""
+        basis = (store.hierarchy.generation, store.topology.generation)
+        if basis != self._basis:
+            self._basis = basis
+            self._queues.clear()
+        found = self._queues.get(queue.name)
+        if found is None:
+            found = sorted(_find_competing(store, queue))
+            self._queues.update(dict.fromkeys(found, found))
+        return found
+
+
+def _find_competing(store: "EngineStore", queue: ClusterQueueInfo) -> list[str]:
+    names = queues_in_tree(queue.node)
     found = dict.fromkeys(names)
     flavors: set[str] = set()
     while names:

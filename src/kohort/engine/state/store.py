@@ -18,6 +18,7 @@ from kohort.engine.records import ClusterQueueInfo, Flavor, WorkloadInfo
 from kohort.engine.request_cache import RequestCache
 from kohort.engine.second_pass import SecondPasses
 from kohort.engine.settings import EngineSettings
+from kohort.engine.state.competition import Competition
 from kohort.engine.state.unblock_keys import UnblockKey
 from kohort.engine.topology import PlacementSettings, TopologyStore
 from kohort.engine.variants import Variants
@@ -81,6 +82,7 @@ class EngineStore:
     """ClusterQueues in which workloads may have a backoff (SCH-223)."""
     second_passes: SecondPasses = field(default_factory=SecondPasses)
     environments: EnvironmentCache = field(default_factory=EnvironmentCache)
+    competition: Competition = field(default_factory=Competition)
     variants: Variants = field(default_factory=Variants)
     preemption_policy: PreemptionPolicy = field(default_factory=KueuePreemptionPolicy)
 

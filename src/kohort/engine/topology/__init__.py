@@ -7,6 +7,7 @@ from kohort.engine.topology.domain_lists import merged
 from kohort.engine.topology.elastic import added_pods, kept_pods
 from kohort.engine.topology.flavor_domains import FlavorDomains
 from kohort.engine.topology.matcher import MATCHES_ALL, Exclusion, ExclusionCause, NodeMatcher, node_matcher
+from kohort.engine.topology.prepared import PreparedRequest
 from kohort.engine.topology.replacement import FailedNode, NodeReplacement, replace_node
 from kohort.engine.topology.request import CapacityMode, PlacementRequest, SliceLayer
 from kohort.engine.topology.result import GroupPlacement, LayerFit, PlacementFailure, TopologyDomains
@@ -31,6 +32,7 @@ __all__ = [
     "PlacementFailure",
     "PlacementRequest",
     "PlacementSettings",
+    "PreparedRequest",
     "SliceLayer",
     "TopologyDomains",
     "TopologyStore",

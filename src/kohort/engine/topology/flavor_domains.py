@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import structs
-
 from kohort.api.core.nodes import HOSTNAME
 from kohort.api.kueue.slices import Domain
 from kohort.engine.records import Flavor
 from kohort.engine.topology.balanced import BalancedSearch
 from kohort.engine.topology.counted_tree import CountedTree
-from kohort.engine.topology.counts import CountedShape, DomainCounts
+from kohort.engine.topology.counts import DomainCounts
 from kohort.engine.topology.descent import Descent, DomainShare
 from kohort.engine.topology.failure import no_domains, shortfall, undivided
-from kohort.engine.topology.levels import SliceShape
 from kohort.engine.topology.nodes import NodeInventory, TopologyNode
-from kohort.engine.topology.parameters import PlacementParameters, PlacementProblem, parameters_of
+from kohort.engine.topology.parameters import PlacementParameters, PlacementProblem
+from kohort.engine.topology.prepared import PreparedRequest, prepare
 from kohort.engine.topology.request import CapacityMode, PlacementRequest
 from kohort.engine.topology.result import GroupPlacement, PlacementFailure, TopologyDomains
 from kohort.engine.topology.selection import LevelSearch, LevelShortfall
@@ -193,17 +191,38 @@ class FlavorDomains:
         within: DomainPath | None = None,
     ) -> GroupPlacement | PlacementFailure:
         """Where the pods go, all or none; `within` is the path of the only domain allowed (TAS-108)."""
+        return self.place_prepared(self.prepared(request), assumed, mode=mode, within=within)
+
+    def prepared(self, request: PlacementRequest) -> PreparedRequest | PlacementFailure:
+        """A request in terms of the levels, or why it does not suit them."""
         try:
-            parameters = parameters_of(request, self.levels, self._settings)
+            return prepare(request, self.levels, self._settings)
         except PlacementProblem as problem:
             described = f"{problem} (flavor {self.name}; {self.levels_text})"
             return PlacementFailure(topology=self.topology, problem=described)
-        if not self.tree.leaf_of:
+
+    def place_prepared(
+        self,
+        request: PreparedRequest | PlacementFailure,
+        assumed: AssumedUsage,
+        *,
+        mode: CapacityMode = CapacityMode.CURRENT,
+        within: DomainPath | None = None,
+    ) -> GroupPlacement | PlacementFailure:
+        """The same for a prepared request; equal placements of one tree are one object while counts stay the same."""
+        if isinstance(request, PlacementFailure):
+            return request
+        parameters, counted = request.parameters, self._counted_tree()
+        if not counted.tree.leaf_of:
             return no_domains(self.topology, self.levels[parameters.level])
+        if not assumed.amounts:
+            return self._place_in(counted.counts(request.shapes[mode], within), parameters)
         with self._usage.assuming(assumed):
-            counts = self._counted_tree().counts(self._shape(request, parameters, mode), within)
-            counts.refresh()
-            return counts.remembered(parameters, lambda: self._place(parameters, counts))
+            return self._place_in(counted.counts(request.shapes[mode], within), parameters)
+
+    def _place_in(self, counts: DomainCounts, parameters: PlacementParameters) -> GroupPlacement | PlacementFailure:
+        counts.refresh()
+        return counts.remembered(parameters, lambda: self._place(parameters, counts))
 
     def _place(self, parameters: PlacementParameters, counts: DomainCounts) -> GroupPlacement | PlacementFailure:
         shares = BalancedSearch(counts, parameters).place() if self._balances(parameters) else None
@@ -231,18 +250,6 @@ class FlavorDomains:
         return TopologyDomains(
             self.levels[-1:] if self.is_host else self.levels,
             tuple([Domain(tree.values(share.domain), pods) for share, pods in shares if pods]),
-        )
-
-    def _shape(self, request: PlacementRequest, parameters: PlacementParameters, mode: CapacityMode) -> CountedShape:
-        matcher = request.matcher
-        if matcher.preferred and not self._settings.prefers_affinity:
-            matcher = structs.replace(matcher, preferred=())
-        return CountedShape(
-            pod_amounts_of(request.per_pod),
-            pod_amounts_of(request.leader_per_pod) if request.leader else (),
-            SliceShape(parameters.slice_level, parameters.slice_size, parameters.sizes),
-            matcher,
-            mode,
         )
 
 

@@ -26,6 +26,8 @@ class TopologyStore:
         self._domains: dict[str, FlavorDomains] = {}
         self._overlapping: dict[str, frozenset[str]] = {}
         """Flavors that share hosts with one; found when needed after nodes or flavors came, went or moved."""
+        self.generation = 0
+        """Incremented when flavors may share hosts with others than before."""
 
     def __bool__(self) -> bool:
         """Whether there is any TAS flavor."""
@@ -44,6 +46,10 @@ class TopologyStore:
             for each in self._domains.values():
                 if each.shares_hosts and each.overlaps(found):
                     yield each.name
+
+    def _forget_overlapping(self) -> None:
+        self._overlapping.clear()
+        self.generation += 1
 
     def flavor(self, name: str) -> FlavorDomains | None:
         """The domains of a flavor; None if it is no TAS flavor, or if its Topology is absent."""
@@ -106,7 +112,7 @@ class TopologyStore:
         else:
             nodes[name] = node
         if before is None or node is None or before.labels != node.labels:
-            self._overlapping.clear()
+            self._forget_overlapping()
         return frozenset([each.name for each in self._domains.values() if each.replace_node(name, before, node)])
 
     def _recount(self, node: TopologyNode | None) -> frozenset[str]:
@@ -148,7 +154,7 @@ class TopologyStore:
         return NO_FLAVORS if flavor is None else self._renew([flavor])
 
     def _renew(self, flavors: list[Flavor]) -> frozenset[str]:
-        self._overlapping.clear()
+        self._forget_overlapping()
         for flavor in flavors:
             domains = self._domains.pop(flavor.name, None)
             if domains is not None:
