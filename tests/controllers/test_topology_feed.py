@@ -28,7 +28,7 @@ from kit.manager import SingleManagerHarness, running_manager_harness
 from kohort.api.core.nodes import Node
 from kohort.api.gates import Gate
 from kohort.controllers.context import ControllerContext
-from kohort.controllers.topology.feed import FREED_BATCH_SECONDS
+from kohort.controllers.topology.feed import ADDED_BATCH_SECONDS
 from kohort.engine.events import EngineEvent, NodeUsageChanged, ObjectDeleted, ObjectUpserted
 
 
@@ -169,6 +169,43 @@ async def test_the_engine_gets_deleted_nodes() -> None:
         assert applied.nodes() == ["n1", "-n1"]
 
 
+async def test_nodes_that_become_usable_are_collected() -> None:
+    """TAS-24: new ones, those that become ready, and those that are uncordoned; the others are applied at once."""
+    async with followed(*TAS, node("n1"), node("n2"), node("n3")) as (harness, applied):
+        await set_node(harness, "n1", {"status": {"conditions": readiness("False")}}, "status")
+        await set_node(harness, "n2", {"spec": {"unschedulable": True}}, "")
+        await harness.advance(0.1)
+        applied.clear()
+        await harness.create(node("n4"))
+        await set_node(harness, "n1", {"status": {"conditions": readiness("True")}}, "status")
+        await set_node(harness, "n2", {"spec": {"unschedulable": False}}, "")
+        await set_node(harness, "n3", {"spec": {"taints": [taint()]}}, "")
+        await harness.advance(0.5)
+        assert applied.nodes() == ["n3"]
+        await harness.advance(ADDED_BATCH_SECONDS)
+        assert applied.nodes() == ["n3", "n4", "n1", "n2"]
+        await harness.advance(3)
+        assert applied.nodes() == ["n3", "n4", "n1", "n2"]
+
+
+async def test_a_collected_node_that_changes_again_is_applied_as_it_is_then() -> None:
+    """TAS-19, TAS-24."""
+    async with followed(*TAS, node("n1")) as (harness, applied):
+        applied.clear()
+        await harness.create(node("n2"), node("n3"), node("n4"))
+        await harness.advance(0.2)
+        await set_node(harness, "n2", {"metadata": {"labels": {"rack": "r9"}}}, "")
+        await set_node(harness, "n3", {"status": {"conditions": readiness("False")}}, "status")
+        await delete_node(harness, "n4")
+        await harness.advance(0.2)
+        assert applied.nodes() == ["n3", "-n4"]
+        await harness.advance(ADDED_BATCH_SECONDS)
+        assert applied.nodes() == ["n3", "-n4", "n2"]
+        (event,) = [each for each in applied.events if _node_name(each) == "n2"]
+        assert isinstance(event, ObjectUpserted)
+        assert event.object.metadata.labels["rack"] == "r9"
+
+
 # Pods that are not TAS pods: TAS-27 and TAS-28
 
 
@@ -183,7 +220,7 @@ async def test_a_pod_counts_from_its_binding_to_its_end() -> None:
         await harness.advance(2)
         assert applied.events == []
         await set_phase(harness, "p", "Succeeded")
-        await harness.advance(FREED_BATCH_SECONDS + 0.3)
+        await harness.advance(ADDED_BATCH_SECONDS + 0.3)
         assert applied.usage() == [("n1", {})]
 
 
@@ -193,7 +230,7 @@ async def test_capacity_that_several_pods_free_is_collected(end: Any) -> None:
         applied.clear()
         for number in range(4):
             await end(harness, f"p{number}")
-        await harness.advance(FREED_BATCH_SECONDS + 0.3)
+        await harness.advance(ADDED_BATCH_SECONDS + 0.3)
         one = {"cpu": 1000, "pods": 1}
         assert applied.usage() == [("n0", one), ("n1", one)]
 

@@ -1,7 +1,9 @@
-"""Feeds nodes, and the usage of pods that are not TAS pods, into the engine (TAS-19, TAS-20, TAS-27, TAS-28).
+"""Feeds nodes, and the usage of pods that are not TAS pods, into the engine (TAS-19, TAS-20, TAS-24, TAS-27, TAS-28).
 
 Nodes and pods are watched once the first flavor names a topology: without one they cost nothing. From then on nothing
-is decided unless both are synced, because an unknown pod may use the capacity that a decision counts on.
+is decided unless both are synced, because an unknown pod may use the capacity that a decision counts on. What takes
+capacity is applied immediately. What adds some is collected for a second, because each application makes the engine
+try inadmissible workloads again, and a new host makes it build its trees anew.
 """
 
 import logging
@@ -14,7 +16,7 @@ from kohort.api.kueue.v1beta2 import ResourceFlavor
 from kohort.api.meta import ObjectKey
 from kohort.controllers.engine_feed import EngineFeed
 from kohort.controllers.topology.node_usage import NO_CHANGE, NodeUsageTotals
-from kohort.controllers.topology.nodes import NODES, is_same
+from kohort.controllers.topology.nodes import NODES, is_same, is_usable
 from kohort.controllers.topology.pods import PODS, SCOPE, PodRecord
 from kohort.engine.events import NodeUsageChanged, ObjectDeleted, ObjectUpserted
 from kohort.engine.topology.nodes import invalid_quantities
@@ -25,9 +27,9 @@ from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
-FREED: Final = "freed-capacity"
-FREED_BATCH_SECONDS: Final = 1.0
-"""Seconds for which freed capacity is collected: it makes the engine try inadmissible workloads again (TAS-28)."""
+ADDED: Final = "added-capacity"
+ADDED_BATCH_SECONDS: Final = 1.0
+"""Seconds for which capacity of new nodes, and what pods have left, is collected (TAS-24, TAS-28)."""
 
 
 class TopologyInformers:
@@ -49,8 +51,10 @@ class TopologyFeed:
         self._usage = NodeUsageTotals()
         self._freed: set[str] = set()
         """Nodes with freed capacity of which the engine has no event yet."""
-        self._queue: WorkQueue[str] = WorkQueue(clock, FREED)
-        self._controller = Controller(FREED, self._queue, self._apply_freed, clock)
+        self._added: dict[str, Node] = {}
+        """Nodes that became usable, of which the engine has no event yet."""
+        self._queue: WorkQueue[str] = WorkQueue(clock, ADDED)
+        self._controller = Controller(ADDED, self._queue, self._apply_added, clock)
         if gates.enabled(Gate.TopologyAwareScheduling):
             informers.of(ResourceFlavor).subscribe(self._flavor_changed)
 
@@ -84,11 +88,23 @@ class TopologyFeed:
         """TAS-20: a heartbeat is no event for the engine."""
         if new is None:
             if old is not None:
+                self._added.pop(old.metadata.name, None)
                 self._feed.apply(ObjectDeleted("Node", ObjectKey("", old.metadata.name)))
         elif old is None or not is_same(old, new):
             for resource, problem in invalid_quantities(new).items():
                 log.warning("node %s: status.allocatable.%s counts as none: %s", new.metadata.name, resource, problem)
+            self._put_node(old, new)
+
+    def _put_node(self, old: Node | None, new: Node) -> None:
+        """Apply a node, immediately unless it is one more than the engine has; a first list is applied as it is."""
+        name = new.metadata.name
+        was_usable = old is not None and is_usable(old) and name not in self._added
+        if was_usable or not is_usable(new) or self._informers is None or not self._informers.nodes.synced:
+            self._added.pop(name, None)
             self._feed.apply(ObjectUpserted(new))
+        else:
+            self._added[name] = new
+            self._queue.add_after(ADDED, ADDED_BATCH_SECONDS)
 
     def _pod_changed(self, old: PodRecord | None, new: PodRecord | None) -> None:
         if new is not None:
@@ -97,7 +113,7 @@ class TopologyFeed:
             changed = self._usage.remove(old.identity.key) if old is not None else NO_CHANGE
         self._freed |= changed.shrunk
         if changed.shrunk:
-            self._queue.add_after(FREED, FREED_BATCH_SECONDS)
+            self._queue.add_after(ADDED, ADDED_BATCH_SECONDS)
         for node in changed.grown:
             self._apply(node)
 
@@ -106,6 +122,9 @@ class TopologyFeed:
         self._freed.discard(node)
         self._feed.apply(NodeUsageChanged(node, self._usage.of(node)))
 
-    async def _apply_freed(self, _key: str) -> None:
-        for node in sorted(self._freed):
-            self._apply(node)
+    async def _apply_added(self, _key: str) -> None:
+        added, self._added = self._added, {}
+        for node in added.values():
+            self._feed.apply(ObjectUpserted(node))
+        for name in sorted(self._freed):
+            self._apply(name)

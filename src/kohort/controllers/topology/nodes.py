@@ -76,6 +76,11 @@ def is_ready(node: Node) -> bool:
     return ready is not None and ready.status == "True"
 
 
+def is_usable(node: Node) -> bool:
+    """Whether pods may be placed on the node (TAS-19)."""
+    return is_ready(node) and not node.spec.unschedulable
+
+
 class HostMap:
     """Nodes by host, and hosts by node name: the two are usually equal, and may differ (TAS-25)."""
 
