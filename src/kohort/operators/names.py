@@ -20,6 +20,7 @@ class OperatorName:
 OPERATORS: Final[Mapping[str, OperatorName]] = {
     "jobset": OperatorName("JobSet operator", ("JobSet",)),
     "kubeflow": OperatorName("Training Operator", ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")),
+    "ray": OperatorName("KubeRay operator", ("RayCluster", "RayJob", "RayService")),
 }
 
 

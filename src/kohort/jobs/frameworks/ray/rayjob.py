@@ -55,7 +55,7 @@ class RayJobFramework(RayClusterOwner):
         if _mode(obj) == "SidecarMode":
             add_container(found[0].template, {"name": _CONTAINER, "resources": deepcopy(_RESOURCES)})
         elif _submits_by_pod(obj) and not found[-1].template:
-            found[-1] = replace(found[-1], template=self._default_submitter(obj))
+            found[-1] = replace(found[-1], template=self.default_submitter(obj))
         return found
 
     def places(self, obj: JsonObject) -> list[PodTemplatePlace]:
@@ -66,13 +66,13 @@ class RayJobFramework(RayClusterOwner):
     def start(self, obj: JsonObject, infos: Sequence[PodSetInfo]) -> None:
         """Also write the default template of the submitter, so that it gets its info (JOB-129)."""
         if _submits_by_pod(obj) and not value_at(obj, _SUBMITTER_PATH):
-            set_value(obj, _SUBMITTER_PATH, self._default_submitter(obj))
+            set_value(obj, _SUBMITTER_PATH, self.default_submitter(obj))
         super().start(obj, infos)
 
     def restore(self, obj: JsonObject, originals: Sequence[PodSetInfo]) -> bool:
         """Also remove the default template of the submitter (DEV-13)."""
         restored = super().restore(obj, originals)
-        if restored and value_at(obj, _SUBMITTER_PATH) in ({}, self._default_submitter(obj)):
+        if restored and value_at(obj, _SUBMITTER_PATH) in ({}, self.default_submitter(obj)):
             del obj["spec"]["submitterPodTemplate"]
         return restored
 
@@ -113,7 +113,7 @@ class RayJobFramework(RayClusterOwner):
         further = (SUBMITTER,) if _submits_by_pod(obj) else ()
         yield from cluster_errors(obj, self.cluster(obj), SPEC / "rayClusterSpec", reads.gates, further)
 
-    def _default_submitter(self, obj: JsonObject) -> JsonObject:
+    def default_submitter(self, obj: JsonObject) -> JsonObject:
         """The template that the operator would use."""
         containers = value_at(self.cluster(obj), ("headGroupSpec", "template", "spec", "containers")) or [{}]
         image: str = containers[0].get("image") or ""
