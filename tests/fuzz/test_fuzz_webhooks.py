@@ -38,6 +38,9 @@ class FuzzReads:
     configuration: Configuration = field(default_factory=default_configuration)
     gates: FeatureGates = DEFAULT_GATES
 
+    def cluster_queue_of(self, *_: str) -> None:
+        """No queue exists."""
+
     def owned_workloads(self, *_: str) -> tuple[()]:
         """No job has a Workload."""
         return ()
@@ -71,6 +74,7 @@ METADATA = {
         "kueue.x-k8s.io/pod-group-total-count": "2",
         "kueue.x-k8s.io/job-min-parallelism": "1",
         "kueue.x-k8s.io/podset-required-topology": "rack",
+        "kohort.dev/tekton-admission": "run",
     },
     "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "o", "uid": "o", "controller": True}],
     "finalizers": ["kueue.x-k8s.io/managed"],
@@ -138,6 +142,8 @@ RAY_CLUSTER = {
     "headGroupSpec": {"template": TEMPLATE},
     "workerGroupSpecs": [{"groupName": "w", "replicas": 2, "numOfHosts": 2, "template": TEMPLATE}],
 }
+STEP = {"name": "s", "computeResources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
+STEPS = {"name": "a", "taskSpec": {"stepTemplate": STEP, "steps": [STEP], "sidecars": [STEP]}}
 LEADERS = {"size": 2, "leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE}
 SPECS: dict[str, Json] = {
     "raycluster": {"suspend": True, "managedBy": "", **RAY_CLUSTER},
@@ -163,6 +169,13 @@ SPECS: dict[str, Json] = {
         "mpiReplicaSpecs": {"Launcher": {"template": TEMPLATE}, "Worker": {"replicas": 2, "template": TEMPLATE}},
     },
     "trainjob": {"suspend": True, "runtimeRef": {"name": "torch"}, "runtimePatches": PATCHES},
+    "pipelinerun": {
+        "status": "",
+        "pipelineSpec": {"tasks": [STEPS], "finally": [STEPS]},
+        "taskRunSpecs": [{"pipelineTaskName": "a", "computeResources": {"requests": {"cpu": "1"}}}],
+        "taskRunTemplate": {"podTemplate": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "a"}]}},
+        "timeouts": {"pipeline": "1h"},
+    },
     "minicluster": {"size": 2, "jobLabels": {"a": "b"}, "containers": [{"image": "i"}]},
     "job": JOB,
     "pod": POD,
@@ -193,6 +206,7 @@ KINDS = {
     "jaxjob": ("kubeflow.org/v1", "JAXJob"),
     "mpijob": ("kubeflow.org/v2beta1", "MPIJob"),
     "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    "pipelinerun": ("tekton.dev/v1", "PipelineRun"),
     "minicluster": ("flux-framework.org/v1alpha2", "MiniCluster"),
     "job": ("batch/v1", "Job"),
     "pod": ("v1", "Pod"),

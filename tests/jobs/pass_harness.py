@@ -12,7 +12,7 @@ from kohort.api.codec import JsonObject, from_json, to_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
-from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
+from kohort.api.kueue.v1beta2 import ClusterQueue, ResourceFlavor, Workload, WorkloadPriorityClass
 from kohort.api.merge import difference, merge
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
@@ -69,6 +69,8 @@ class PassHarness:
         self.workload_classes: dict[str, WorkloadPriorityClass] = {}
         self.namespaces: dict[str, dict[str, str]] = {"ns": {}}
         self.checks: dict[str, str] = {}
+        self.cluster_queues: dict[str, ClusterQueue] = {}
+        """ClusterQueues by namespace and name of a LocalQueue."""
         self.expectations = UidExpectations()
         self._version = 0
 
@@ -98,6 +100,9 @@ class PassHarness:
 
     def check_controller(self, check: str) -> str:
         return self.checks.get(check, "")
+
+    def cluster_queue_of(self, namespace: str, local_queue: str) -> ClusterQueue | None:
+        return self.cluster_queues.get(f"{namespace}/{local_queue}")
 
     def is_settled(self, expectation: str) -> bool:
         return self.expectations.is_settled(expectation)

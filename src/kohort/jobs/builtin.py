@@ -30,6 +30,7 @@ from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
 from kohort.jobs.frameworks.ray.rayservice import RayServiceFramework
 from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
+from kohort.jobs.frameworks.tekton import PipelineRunFramework
 from kohort.jobs.registry import plugins
 
 
@@ -45,6 +46,7 @@ def built_in_frameworks() -> list[Framework]:
         MPIJobFramework(),
         MiniClusterFramework(),
         PaddleJobFramework(),
+        PipelineRunFramework(),
         PodFramework(),
         PyTorchJobFramework(),
         RayClusterFramework(),

@@ -8,7 +8,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.keys import JOB_UID_LABEL
-from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
+from kohort.api.kueue.v1beta2 import ClusterQueue, ResourceFlavor, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
@@ -119,6 +119,13 @@ class CacheReader:
         """Name of the controller of an AdmissionCheck."""
         found = self._context.checks.cache.get(("", check))
         return found.spec.controller_name if found is not None and found.spec is not None else ""
+
+    def cluster_queue_of(self, namespace: str, local_queue: str) -> ClusterQueue | None:
+        """The ClusterQueue of a LocalQueue."""
+        local = self._context.local_queues.cache.get((namespace, local_queue))
+        if local is None:
+            return None
+        return self._context.cluster_queues.cache.get(("", local.spec.cluster_queue or ""))
 
     def is_settled(self, expectation: str) -> bool:
         """Whether all expectations under a key have been observed."""

@@ -18,7 +18,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.objects import ObjectView
 from kohort.api.fields import FieldError
 from kohort.api.gates import FeatureGates, Gate
-from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.api.meta import Condition, ObjectKey
 from kohort.api.permissions import READ, WRITE, Permission
 from kohort.api.resource import GroupKind, Resource
@@ -123,6 +123,9 @@ class ClusterReader(Protocol):
 
     def check_controller(self, check: str) -> str:
         """Name of the controller of an AdmissionCheck; empty if the check does not exist."""
+
+    def cluster_queue_of(self, namespace: str, local_queue: str) -> ClusterQueue | None:
+        """The ClusterQueue of a LocalQueue."""
 
     def is_settled(self, expectation: str) -> bool:
         """Whether all expectations under a key have been observed (JOB-27)."""
@@ -243,6 +246,8 @@ class Framework(ReconciledKind, ABC):
     """Further kinds between its objects and their pods, which are never managed owners (JOB-188)."""
     labeled_dependents: ClassVar[frozenset[GroupKind]] = frozenset()
     """Kinds of dependents that get the labels of their owner from the webhook, not from its operator (JOB-190)."""
+    binds_pods: ClassVar[bool] = False
+    """Whether pods get the infos of its jobs as they are created, because the objects cannot have them (JOB-204)."""
     has_webhooks: ClassVar[bool] = True
     """False for kinds that are only walked through in the search of ancestors."""
     queues_pods: ClassVar[bool] = False
@@ -409,6 +414,14 @@ class Framework(ReconciledKind, ABC):
     def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """Kind-specific problems of a change."""
         return []
+
+    def loses_state(self, obj: JsonObject) -> bool:
+        """Whether a stop loses what no later start brings back, such as the kernel of a notebook (JOB-191)."""
+        return False
+
+    def bound_pod_set(self, pod: JsonObject) -> str:
+        """The pod set whose info a pod gets; that of an unknown name stands for the first one (JOB-204)."""
+        return ""
 
     def warnings(self, obj: JsonObject, reads: ClusterReader) -> list[str]:
         """What the user of a new, valid object should know, for admission warnings."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.conditions import is_admitted, is_reserved
+from kohort.engine.lifecycle.conditions import is_admitted, is_finished, is_reserved
+from kohort.jobs.contract import ClusterReader, Framework, JobKey
 from kohort.jobs.errors import JobError
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.objects import maximum_execution_time, metadata, uid
@@ -51,6 +52,13 @@ def is_equivalent(workload: Workload, job: JobComparison, flavors: Flavors, gate
 def spec_pod_sets(workload: Workload) -> list[JobPodSet]:
     """The pod sets of the spec, templates as plain JSON."""
     return [JobPodSet(each.name, each.count, template_of(each), each.min_count) for each in workload.spec.pod_sets]
+
+
+def workload_with_quota(framework: Framework, obj: JsonObject, reads: ClusterReader) -> Workload | None:
+    """The unfinished Workload of an object that has quota; its pod sets do not change."""
+    key = JobKey(metadata(obj).get("namespace", ""), metadata(obj).get("name", ""))
+    owned = (each for each in framework.workloads(key, reads) if is_controlled_by(each, obj))
+    return next((each for each in owned if is_reserved(each) and not is_finished(each)), None)
 
 
 def running_pod_sets(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[JobPodSet] | None:

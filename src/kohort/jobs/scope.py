@@ -87,3 +87,8 @@ def may_run(workload: Workload) -> bool:
     if is_finished(workload) or is_evicted(workload):
         return False
     return is_admitted(workload) or SLICE_REPLACEMENT_ANNOTATION in workload.metadata.annotations
+
+
+def may_end(workload: Workload) -> bool:
+    """Whether pods of a job that ends may still run: its quota is kept until they are gone, also if it is evicted."""
+    return is_admitted(workload) and not is_finished(workload)

@@ -8,7 +8,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
-from kohort.api.kueue.v1beta2 import AdmissionCheck, Workload, WorkloadPriorityClass
+from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, LocalQueue, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.insight.snapshot import Snapshot
@@ -63,6 +63,13 @@ class SnapshotReader:
         """Name of the controller of an AdmissionCheck."""
         found = self._snapshot.of(AdmissionCheck).get(ObjectKey("", check))
         return found.spec.controller_name if found is not None and found.spec is not None else ""
+
+    def cluster_queue_of(self, namespace: str, local_queue: str) -> ClusterQueue | None:
+        """The ClusterQueue of a LocalQueue."""
+        local = self._snapshot.of(LocalQueue).get(ObjectKey(namespace, local_queue))
+        if local is None:
+            return None
+        return self._snapshot.of(ClusterQueue).get(ObjectKey("", local.spec.cluster_queue or ""))
 
     def is_settled(self, expectation: str) -> bool:
         """True: nothing was written."""

@@ -11,9 +11,11 @@ from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL
 from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.job_context import JobContext, set_label, should_manage
 from kohort.jobs.defaulting.local_queue import default_queue, queue_from_annotation
+from kohort.jobs.errors import PermanentError
 from kohort.jobs.keys import MANAGED_LABEL, MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, controller_owner, labels, queue_name, requests_slices, set_value, value_at
 from kohort.jobs.ownership import FORGED_CONTROLLER, without_controller
+from kohort.jobs.podsets import PodSetInfo, merge_info
 
 DEFAULT_PRIORITY_CLASS = "default"
 
@@ -43,7 +45,7 @@ def _defaulted(framework: Framework, job: JsonObject, context: JobContext) -> tu
     if _is_gated_by_parent(framework, job):
         return _gated_by_parent(framework, job, context), []
     if framework.is_top_level and (context.has_managed_owner or not context.in_scope):
-        return job, []
+        return _bound(job, context.bound_info)
     for name, value in context.owner_labels.items():
         if name not in labels(job):
             set_label(job, name, value)
@@ -76,6 +78,18 @@ def _gated_by_parent(framework: Framework, job: JsonObject, context: JobContext)
             set_label(job, MANAGED_LABEL, "true")
     framework.default(job, context.reads)
     return job
+
+
+def _bound(pod: JsonObject, info: PodSetInfo | None) -> tuple[JsonObject, list[str]]:
+    """The pod of a managed ancestor with an info of its Workload; never denied, which would fail the job (JOB-204)."""
+    if info is None:
+        return pod, []
+    bound = deepcopy(pod)
+    try:
+        merge_info(bound, info)
+    except PermanentError as error:
+        return pod, [f"the pod is not bound to the flavors of its Workload: {error}"]
+    return bound, []
 
 
 def _default_priority_class(job: JsonObject, context: JobContext) -> None:

@@ -10,6 +10,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.gates import FeatureGates
 from kohort.jobs.contract import ClusterReader
 from kohort.jobs.objects import is_terminating, queue_name
+from kohort.jobs.podsets import PodSetInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class JobContext:
     """Whether the client set a controller without permission (DEV-9)."""
     owner_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of its controller that it gets (JOB-190)."""
+    bound_info: PodSetInfo | None = None
+    """What a pod gets from the Workload of its managed ancestor (JOB-204)."""
     has_default_queue: bool = False
     """Whether its namespace has a LocalQueue `default`."""
     has_default_priority_class: bool = False

@@ -14,6 +14,7 @@ from kohort.jobs.defaulting.job_context import JobContext, should_manage
 from kohort.jobs.objects import requests_slices
 from kohort.jobs.ownership import FORGED_CONTROLLER
 from kohort.jobs.validation import changes, labels
+from kohort.jobs.validation.preemptible_queues import preemption_findings
 from kohort.jobs.validation.templates import template_errors
 from kohort.jobs.validation.warnings import (
     managed_pod_warnings,
@@ -35,7 +36,11 @@ def validate_job(
         *_own_errors(framework, new, old, context),
     ]
     warnings = (managed_pod_warnings, suspension_warnings, unsupported_warnings, own_warnings)
-    return errors, [text for each in warnings for text in each(framework, new, old, context)]
+    refused, cautions = preemption_findings(framework, new, old, context)
+    return [*errors, *refused], [
+        *cautions,
+        *(text for each in warnings for text in each(framework, new, old, context)),
+    ]
 
 
 def _controller_errors(context: JobContext) -> Iterator[FieldError]:

@@ -14,10 +14,8 @@ from kohort.api.core.batch import JobTemplateSpec
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.fields import ROOT
 from kohort.api.gates import Gate
-from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.resource import Resource
 from kohort.api.struct import View
-from kohort.engine.lifecycle.conditions import is_finished, is_reserved
 from kohort.jobs.contract import (
     ClusterReader,
     Finish,
@@ -30,7 +28,7 @@ from kohort.jobs.contract import (
     stopped_event,
 )
 from kohort.jobs.effects import Effect, PatchObject, record_event
-from kohort.jobs.equivalence import is_controlled_by, spec_pod_sets
+from kohort.jobs.equivalence import spec_pod_sets, workload_with_quota
 from kohort.jobs.errors import not_composable
 from kohort.jobs.frameworks.jobset import ReplicatedJobStatus
 from kohort.jobs.frameworks.kubeflow.trainjob.job_sets import (
@@ -196,7 +194,7 @@ class TrainJobFramework(Framework):
         What has quota does not change: fields of a TrainJob other than patches are immutable, and a changed runtime
         applies to new TrainJobs only.
         """
-        held = _workload_with_quota(self, obj, reads)
+        held = workload_with_quota(self, obj, reads)
         if held is None:
             return [self._pod_set(each, reads) for each in _checked_pods(obj, reads)]
         patches = {each["name"]: pod_template_patch(each) for each in replicated_patches(obj)}
@@ -284,12 +282,6 @@ class TrainJobFramework(Framework):
     def pod_selector(self, obj: JsonObject) -> str:
         """The pods of the JobSet of the same name."""
         return f"jobset.sigs.k8s.io/jobset-name={obj['metadata']['name']}"
-
-
-def _workload_with_quota(framework: TrainJobFramework, obj: JsonObject, reads: ClusterReader) -> Workload | None:
-    key = JobKey(metadata(obj).get("namespace", ""), metadata(obj).get("name", ""))
-    owned = (each for each in framework.workloads(key, reads) if is_controlled_by(each, obj))
-    return next((each for each in owned if is_reserved(each) and not is_finished(each)), None)
 
 
 def _pods(obj: JsonObject, reads: ClusterReader) -> list[ReplicatedPods]:
