@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.checked_scenarios import checked_scenario
 from engine.invariants import CheckedEngine, check
 from engine.invariants.checked import CheckedCycleContext
-from engine.invariants.sums import staying, sums_of
+from engine.invariants.sums import NodeSums, staying
 from engine.scenario import ScenarioRunner
 from engine.scenario_builders import configured
 from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
@@ -78,9 +78,10 @@ def test_use_is_the_sum_of_what_is_admitted_at_every_node(scenario: Json) -> Non
 def test_no_queue_uses_more_than_the_limits_allow(scenario: Json) -> None:
     """SCH-412, SCH-431, SCH-432: as long as quota is not reduced, no node ever exceeds it."""
     for runner in at_rest(scenario):
+        sums = NodeSums(staying(runner.engine.context))
         for node in nodes(runner):
             for fr in resources(node):
-                subtree, _, usage = sums_of(node, fr, staying(runner.engine.context))
+                subtree, _, usage = sums.of(node, fr)
                 limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
                 assert node.parent is not None or usage <= subtree
                 assert limit is None or usage <= subtree + limit
@@ -90,17 +91,18 @@ def test_no_queue_uses_more_than_the_limits_allow(scenario: Json) -> None:
 def test_no_queue_lends_more_than_its_lending_limit(scenario: Json) -> None:
     """SCH-410, SCH-411: what the others of a tree use beyond their own is at most what the one may lend."""
     for runner in at_rest(scenario):
+        sums = NodeSums(staying(runner.engine.context))
         for root in nodes(runner):
             if isinstance(root, CohortNode) and root.parent is None:
-                assert all(lends_within_its_limit(root, lender, runner) for lender in root.members())
+                assert all(lends_within_its_limit(root, lender, sums) for lender in root.members())
 
 
-def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, runner: ScenarioRunner) -> bool:
+def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, sums: NodeSums) -> bool:
     others = [member for member in root.members() if member is not lender]
     for fr, quota in lender.quotas.items():
-        sums = [sums_of(member, fr, staying(runner.engine.context)) for member in others]
-        used = sum(max(0, each.usage - each.local) for each in sums)
-        owned = root.quotas.get(fr, NO_QUOTA).nominal + sum(each.subtree - each.local for each in sums)
+        found = [sums.of(member, fr) for member in others]
+        used = sum(max(0, each.usage - each.local) for each in found)
+        owned = root.quotas.get(fr, NO_QUOTA).nominal + sum(each.subtree - each.local for each in found)
         if quota.lending_limit is not None and used - owned > quota.lending_limit:
             return False
     return True

@@ -1,27 +1,61 @@
 """Membership of queues: a workload is pending in one queue, holds quota in one, or neither (SCH-201 to SCH-204)."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from kohort.api.meta import ObjectKey
 from kohort.engine import record_builders
 from kohort.engine.engine import Engine
 from kohort.engine.pending import PendingState
 from kohort.engine.quota import FlavorResource, QuotaCell
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import admitted_usage
+from kohort.engine.state.store import EngineStore
 
 NO_QUEUE: Final = ""
 """Instead of the name of a queue."""
 
 
+@dataclass(frozen=True, slots=True)
+class Memberships:
+    """Which queues have a workload, by its key."""
+
+    waits: dict[ObjectKey, dict[str, PendingState]]
+    """Its state in each ClusterQueue in which it is pending."""
+    holds: dict[ObjectKey, list[str]]
+    """ClusterQueues in which it holds quota."""
+    homes: dict[ObjectKey, list[ObjectKey]]
+    """LocalQueues that have it."""
+
+    @staticmethod
+    def of(store: EngineStore) -> "Memberships":
+        """Collected once for all workloads: the check runs after every event."""
+        found = Memberships(defaultdict(dict), defaultdict(list), defaultdict(list))
+        for name, pending in store.pending.items():
+            for workload in store.workloads.values():
+                state = pending.state_of(workload)
+                if state is not None:
+                    found.waits[workload.key][name] = state
+        for name, queue in store.queues.items():
+            for key, holder in queue.holders.items():
+                if store.workloads.get(key) is holder:
+                    found.holds[key].append(name)
+        for home, local_queue in store.local_queues.items():
+            for key in local_queue.workloads:
+                found.homes[key].append(home)
+        return found
+
+
 def misplaced_workloads(engine: Engine) -> Iterator[str]:
     """Workloads whose queue differs from their objects, and queues that count others."""
+    memberships = Memberships.of(engine.store)
     for workload in engine.store.workloads.values():
-        yield from _wrong_place(engine, workload)
-        yield from _wrong_home(engine, workload)
+        yield from _wrong_place(engine, workload, memberships)
+        yield from _wrong_home(workload, memberships)
     for queue in engine.store.queues.values():
-        yield from _wrong_counts(engine, queue)
+        yield from _wrong_counts(engine, queue, memberships)
         for holder in queue.holders.values():
             yield from _wrong_holding(engine, queue, holder)
     for key, local_queue in engine.store.local_queues.items():
@@ -30,10 +64,10 @@ def misplaced_workloads(engine: Engine) -> Iterator[str]:
         )
 
 
-def _wrong_place(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
+def _wrong_place(engine: Engine, workload: WorkloadInfo, memberships: Memberships) -> Iterator[str]:
     key = workload.key
-    waits = [name for name, pending in engine.store.pending.items() if pending.state_of(workload) is not None]
-    holds = [name for name, queue in engine.store.queues.items() if queue.holders.get(key) is workload]
+    states = memberships.waits.get(key, {})
+    waits, holds = list(states), memberships.holds.get(key, [])
     should_wait, should_hold = _where_it_should_wait(engine, workload), _where_it_should_hold(engine, workload)
     if waits != [each for each in [should_wait] if each]:
         yield f"{key} waits in {waits}, and should in [{should_wait}]"
@@ -41,7 +75,7 @@ def _wrong_place(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
         yield f"{key} holds quota in {holds}, and should in [{should_hold}]"
     if workload.queue is not engine.store.queues.get(should_wait + should_hold):
         yield f"{key} takes itself to be in {workload.queue}, and should be in [{should_wait}{should_hold}]"
-    if any(engine.store.pending[name].state_of(workload) is PendingState.IN_FLIGHT for name in waits):
+    if PendingState.IN_FLIGHT in states.values():
         yield f"{key} is in flight, and no cycle runs"
 
 
@@ -78,16 +112,16 @@ def _where_it_should_wait(engine: Engine, workload: WorkloadInfo) -> str:
     return local_queue.cluster_queue
 
 
-def _wrong_home(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
-    homes = [each for each, local_queue in engine.store.local_queues.items() if workload.key in local_queue.workloads]
+def _wrong_home(workload: WorkloadInfo, memberships: Memberships) -> Iterator[str]:
+    homes = memberships.homes.get(workload.key, [])
     if homes != [workload.local_queue]:
         yield f"{workload.key} is known to {[str(each) for each in homes]}, and should be to {workload.local_queue}"
 
 
-def _wrong_counts(engine: Engine, queue: ClusterQueueInfo) -> Iterator[str]:
+def _wrong_counts(engine: Engine, queue: ClusterQueueInfo, memberships: Memberships) -> Iterator[str]:
     """Numbers that do not fit the workloads: of those that wait, and of holders by priority."""
     pending = engine.store.pending[queue.name]
-    places = Counter(pending.state_of(workload) for workload in engine.store.workloads.values())
+    places = Counter(states[queue.name] for states in memberships.waits.values() if queue.name in states)
     if pending.counts != (
         places[PendingState.ACTIVE],
         places[PendingState.INADMISSIBLE],

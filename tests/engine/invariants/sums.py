@@ -36,53 +36,66 @@ class Sums(NamedTuple):
     usage: int
 
 
-def sums_of(node: HierarchyNode, fr: FlavorResource, holders: Holders) -> Sums:
-    """The sums of a node (SCH-410, SCH-411, SCH-420, SCH-421)."""
-    quota = node.quotas.get(fr, NO_QUOTA)
-    subtree, usage = quota.nominal, 0
-    if isinstance(node, CohortNode):
-        for child in (sums_of(member, fr, holders) for member in node.members()):
-            subtree = add(subtree, subtract(child.subtree, child.local))
-            usage += max(0, child.usage - child.local)
-    else:
-        usage = sum(holder.usage.get(fr, 0) for holder in holders.get(node.name, ()))
-    local = 0 if quota.lending_limit is None else max(0, subtract(subtree, quota.lending_limit))
-    return Sums(subtree, local, usage)
+class NodeSums:
+    """Sums of nodes with certain workloads; each is computed once, as those above need it again."""
 
+    def __init__(self, holders: Holders) -> None:
+        self._holders = holders
+        self._computed: dict[tuple[int, FlavorResource], Sums] = {}
 
-def potential_of(node: HierarchyNode, fr: FlavorResource) -> int:
-    """The most that a node could ever hold (SCH-412)."""
-    subtree, local, _ = sums_of(node, fr, {})
-    if node.parent is None:
-        return subtree
-    limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
-    most = add(local, potential_of(node.parent, fr))
-    return most if limit is None else min(most, add(subtree, limit))
+    def of(self, node: HierarchyNode, fr: FlavorResource) -> Sums:
+        """The sums of a node (SCH-410, SCH-411, SCH-420, SCH-421)."""
+        key = (id(node), fr)
+        found = self._computed.get(key)
+        if found is None:
+            found = self._computed[key] = self._compute(node, fr)
+        return found
+
+    def _compute(self, node: HierarchyNode, fr: FlavorResource) -> Sums:
+        quota = node.quotas.get(fr, NO_QUOTA)
+        subtree, usage = quota.nominal, 0
+        if isinstance(node, CohortNode):
+            for child in (self.of(member, fr) for member in node.members()):
+                subtree = add(subtree, subtract(child.subtree, child.local))
+                usage += max(0, child.usage - child.local)
+        else:
+            usage = sum(holder.usage.get(fr, 0) for holder in self._holders.get(node.name, ()))
+        local = 0 if quota.lending_limit is None else max(0, subtract(subtree, quota.lending_limit))
+        return Sums(subtree, local, usage)
+
+    def potential_of(self, node: HierarchyNode, fr: FlavorResource) -> int:
+        """The most that a node could ever hold (SCH-412)."""
+        subtree, local, _ = self.of(node, fr)
+        if node.parent is None:
+            return subtree
+        limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
+        most = add(local, self.potential_of(node.parent, fr))
+        return most if limit is None else min(most, add(subtree, limit))
 
 
 def wrong_cells(engine: Engine) -> Iterator[str]:
     """Cells that differ from the recomputation. Sums of a changed tree are due at the next run."""
-    hierarchy, holders = engine.store.hierarchy, all_holders(engine.store)
+    hierarchy, sums = engine.store.hierarchy, NodeSums(all_holders(engine.store))
     for node in (*hierarchy.queues.values(), *hierarchy.cohorts.values()):
         if node.is_cyclic:
             continue
         for fr, cell in node.cells.items():
             if hierarchy.is_settled:
-                yield from _wrong_sums(node, fr, cell, holders)
+                yield from _wrong_sums(node, fr, cell, sums)
             elif not isinstance(node, CohortNode):
-                yield from _wrong_usage(node, fr, cell, holders)
+                yield from _wrong_usage(node, fr, cell, sums)
 
 
-def _wrong_usage(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, holders: Holders) -> Iterator[str]:
-    usage = sums_of(node, fr, holders).usage
+def _wrong_usage(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, sums: NodeSums) -> Iterator[str]:
+    usage = sums.of(node, fr).usage
     if cell.usage != usage:
         yield f"{node.name} counts {cell.usage} of {flavor_resource_text(fr)} as used, and it is {usage}"
 
 
-def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, holders: Holders) -> Iterator[str]:
-    yield from _wrong_usage(node, fr, cell, holders)
+def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: QuotaCell, sums: NodeSums) -> Iterator[str]:
+    yield from _wrong_usage(node, fr, cell, sums)
     actual = (cell.subtree, cell.local, cell.potential)
-    true = (*sums_of(node, fr, holders)[:2], potential_of(node, fr))
+    true = (*sums.of(node, fr)[:2], sums.potential_of(node, fr))
     if actual != true:
         yield f"{node.name} has {actual} of {flavor_resource_text(fr)}, and should have {true} (all, local, potential)"
     children = list(node.members()) if isinstance(node, CohortNode) else []
@@ -109,13 +122,13 @@ def broken_limits(
 
     A node that the use did not reach may be in debt since its quota was lowered (SCH-434).
     """
-    holders = staying(context)
+    holding = NodeSums(staying(context))
     for fr, amount in gained.items():
         if fr not in queue.node.quotas:
             yield f"{queue.name} does not offer {flavor_resource_text(fr)}"
         node: HierarchyNode | None = queue.node
         while node is not None and amount > 0:
-            sums = sums_of(node, fr, holders)
+            sums = holding.of(node, fr)
             most = _most(node, fr, sums.subtree)
             if most is not None and sums.usage > most:
                 yield f"{node.name} uses {sums.usage} of {flavor_resource_text(fr)}, and may use {most}"
