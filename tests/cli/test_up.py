@@ -269,7 +269,7 @@ async def test_simulated_nodes_by_number(ups: UpRuns) -> None:
 
 
 def _read_until(terminal: int, text: bytes) -> None:
-    """Read from a pseudoterminal, which returns what was written in any number of parts; at its end that is an error."""
+    """Read from a pseudoterminal, which returns what was written in any number of parts; its end is an error."""
     shown = b""
     while text not in shown:
         shown += os.read(terminal, 4096)
