@@ -21,6 +21,7 @@ OPERATORS: Final[Mapping[str, OperatorName]] = {
     "jobset": OperatorName("JobSet operator", ("JobSet",)),
     "kubeflow": OperatorName("Training Operator", ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")),
     "ray": OperatorName("KubeRay operator", ("RayCluster", "RayJob", "RayService")),
+    "mpi": OperatorName("MPI Operator", ("MPIJob",)),
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha1
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
@@ -15,6 +15,7 @@ from kohort.api.resource import Resource
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.jobset import JobSetFramework
 from kohort.jobs.objects import annotations, labels, value_at
+from kohort.operators.child_jobs import is_suspended, resume, suspend
 from kohort.operators.contract import ChildKind, ChildPatch, ChildPlan, StandIn
 from kohort.operators.kinds.jobset_status import (
     REPLICATED_JOB,
@@ -37,8 +38,6 @@ from kohort.operators.schemas import ANYTHING, NUMBER, TEXT, TRUTH, list_of, one
 SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 _DOMAIN: Final = "jobset.sigs.k8s.io"
 NAME: Final = f"{_DOMAIN}/jobset-name"
-_RESUMED: Final = ("nodeSelector", "tolerations", "schedulingGates")
-"""Fields of a pod spec that may change while a Job is suspended."""
 
 
 class JobSetStandIn(StandIn):
@@ -111,7 +110,7 @@ class _StartPlan:
 
     @property
     def _is_suspended(self) -> bool:
-        return self.job_set["spec"].get("suspend") is True
+        return is_suspended(self.job_set)
 
     def creates_and_patches(self) -> tuple[Iterator[JsonObject], list[ChildPatch]]:
         """New Jobs, and Jobs to suspend or resume; reports the suspension and the start in order."""
@@ -125,7 +124,7 @@ class _StartPlan:
             report_startup(self.report, is_complete=all(is_started(each, counts[each["name"]]) for each in all_jobs))
         creates = (job for each in starting for job in self._new_jobs(each))
         if self._is_suspended:
-            return creates, [ChildPatch(each, {"spec": {"suspend": True}}) for each in self._with_suspend(value=False)]
+            return creates, [suspend(each) for each in self._with_suspend(value=False)]
         names = {each["name"] for each in starting}
         resumed = [each for each in self._with_suspend(value=True) if labels(each).get(REPLICATED_JOB) in names]
         return creates, [patch for each in resumed for patch in self._resume(each)]
@@ -145,7 +144,7 @@ class _StartPlan:
                 return
 
     def _with_suspend(self, *, value: bool) -> list[JsonObject]:
-        return [each for each in self.jobs.active if (each["spec"].get("suspend") is True) == value]
+        return [each for each in self.jobs.active if is_suspended(each) == value]
 
     def _new_jobs(self, replicated: JsonObject) -> Iterator[JsonObject]:
         strategy = value_at(self.job_set, ("spec", "failurePolicy", "restartStrategy"))
@@ -157,31 +156,11 @@ class _StartPlan:
                 yield new_job(self.job_set, replicated, index, is_suspended=self._is_suspended)
 
     def _resume(self, job: JsonObject) -> Iterator[ChildPatch]:
-        """Give a Job the template that its pods are to have now, and unsuspend it."""
-        if value_at(job, ("status", "startTime")) is not None:
-            # The template of a Job that has started is immutable; the status change causes the next reconcile.
-            yield ChildPatch(job, {"status": {"startTime": None}}, "status")
-            return
         own = labels(job)
-        replicated = next(
-            each for each in self.job_set["spec"]["replicatedJobs"] if each["name"] == own[REPLICATED_JOB]
-        )
+        every = self.job_set["spec"]["replicatedJobs"]
+        replicated = next(each for each in every if each["name"] == own[REPLICATED_JOB])
         wanted = new_job(self.job_set, replicated, int(own[f"{_DOMAIN}/job-index"]), is_suspended=False)
-        template, present = wanted["spec"]["template"], job["spec"]["template"]
-        meta = {
-            name: _replacement(value_at(present, ("metadata", name)), template["metadata"][name])
-            for name in ("labels", "annotations")
-        }
-        spec: JsonObject = {name: template["spec"].get(name) for name in _RESUMED}
-        spec["nodeSelector"] = _replacement(value_at(present, ("spec", "nodeSelector")), spec["nodeSelector"] or {})
-        yield ChildPatch(job, {"spec": {"suspend": False, "template": {"metadata": meta, "spec": spec}}})
-
-
-def _replacement(present: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> JsonObject:
-    """A merge patch that replaces a map; labels that the API server added stay."""
-    gone = [name for name in present or {} if name not in wanted and "batch.kubernetes.io/" not in name]
-    kept = {"controller-uid", "job-name"}
-    return {**wanted, **{name: None for name in gone if name not in kept}}
+        return resume(job, wanted["spec"]["template"])
 
 
 def new_job(job_set: JsonObject, replicated: JsonObject, index: int, *, is_suspended: bool) -> JsonObject:
