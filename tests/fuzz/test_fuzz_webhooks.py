@@ -75,6 +75,7 @@ METADATA = {
         "kueue.x-k8s.io/job-min-parallelism": "1",
         "kueue.x-k8s.io/podset-required-topology": "rack",
         "kohort.dev/tekton-admission": "run",
+        "kohort.dev/eviction-policy": "Stop",
     },
     "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "o", "uid": "o", "controller": True}],
     "finalizers": ["kueue.x-k8s.io/managed"],
@@ -169,6 +170,7 @@ SPECS: dict[str, Json] = {
         "mpiReplicaSpecs": {"Launcher": {"template": TEMPLATE}, "Worker": {"replicas": 2, "template": TEMPLATE}},
     },
     "trainjob": {"suspend": True, "runtimeRef": {"name": "torch"}, "runtimePatches": PATCHES},
+    "notebook": {"template": TEMPLATE},
     "pipelinerun": {
         "status": "",
         "pipelineSpec": {"tasks": [STEPS], "finally": [STEPS]},
@@ -206,6 +208,7 @@ KINDS = {
     "jaxjob": ("kubeflow.org/v1", "JAXJob"),
     "mpijob": ("kubeflow.org/v2beta1", "MPIJob"),
     "trainjob": ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    "notebook": ("kubeflow.org/v1", "Notebook"),
     "pipelinerun": ("tekton.dev/v1", "PipelineRun"),
     "minicluster": ("flux-framework.org/v1alpha2", "MiniCluster"),
     "job": ("batch/v1", "Job"),

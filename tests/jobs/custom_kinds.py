@@ -8,7 +8,7 @@ from jobs.job_manager_harness import JobManagerHarness, queue_objects, running_j
 from jobs.webhook_caller import WebhookCaller, pods_by_name
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
-from kohort.api.merge import merge
+from kohort.api.merge import difference, merge
 from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.contract import Framework
@@ -81,7 +81,7 @@ class CustomKindsHarness:
         old = await self.read(obj)
         new, errors = await self.webhooks.review(merge(old, patch), old)
         if not errors:
-            response = await self.manager.server.merge(path_of(obj), new)
+            response = await self.manager.server.merge(path_of(obj), difference(old, new))
             assert response.status == 200, response
             await self.manager.settle()
         return errors

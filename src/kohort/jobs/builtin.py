@@ -24,6 +24,7 @@ from kohort.jobs.frameworks.kubeflow.training_jobs import (
 from kohort.jobs.frameworks.kubeflow.trainjob import TrainJobFramework
 from kohort.jobs.frameworks.leaderworkerset import LeaderWorkerSetFramework
 from kohort.jobs.frameworks.minicluster import MiniClusterFramework
+from kohort.jobs.frameworks.notebook import NotebookFramework
 from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.frameworks.ray.raycluster import RayClusterFramework
 from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
@@ -45,6 +46,7 @@ def built_in_frameworks() -> list[Framework]:
         LeaderWorkerSetFramework(),
         MPIJobFramework(),
         MiniClusterFramework(),
+        NotebookFramework(),
         PaddleJobFramework(),
         PipelineRunFramework(),
         PodFramework(),

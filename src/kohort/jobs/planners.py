@@ -5,6 +5,7 @@ execution are the reconciler's.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
@@ -24,6 +25,13 @@ class Planner(ReconciledKind, ABC):
 
     follows_workloads: ClassVar[bool] = False
     """Whether an object is reconciled when a Workload changes that it owns, alone or with others."""
+
+    def objects_of(self, workload: Workload) -> Iterable[JobKey]:
+        """The objects to reconcile when a Workload changes, for planners that follow Workloads."""
+        kind = self.resource.group, self.resource.kind
+        for owner in workload.metadata.owner_references:
+            if group_kind(owner.api_version, owner.kind) == kind:
+                yield JobKey(workload.metadata.namespace, owner.name)
 
     @abstractmethod
     def plan(self, obj: JsonObject, ancestor: JsonObject | None, reads: PassReader) -> PassPlan:
@@ -47,10 +55,9 @@ class PlannerReconciler(KindReconciler):
             context.workload_cache.subscribe(self._workload_changed)
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
-        shown, kind = new or old, (self._planner.resource.group, self._planner.resource.kind)
-        for owner in shown.metadata.owner_references if shown is not None else ():
-            if shown is not None and group_kind(owner.api_version, owner.kind) == kind:
-                self._queue.add(JobKey(shown.metadata.namespace, owner.name))
+        shown = new or old
+        for key in self._planner.objects_of(shown) if shown is not None else ():
+            self._queue.add(key)
 
     async def _plan(self, key: JobKey) -> PassPlan:
         obj = self._planner.load(key, self._reads)

@@ -53,6 +53,7 @@ BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {
 FURTHER_FRAMEWORKS: Mapping[str, KnownFramework] = {
     "batch/cronjob": KnownFramework("CronJob.v1.batch", dispatches=False),
     "replicaset": KnownFramework("ReplicaSet.v1.apps", dispatches=False),
+    "kubeflow.org/notebook": KnownFramework("Notebook.v1.kubeflow.org", dispatches=False),
     "tekton.dev/pipelinerun": KnownFramework("PipelineRun.v1.tekton.dev", dispatches=False),
     "flux-framework.org/minicluster": KnownFramework("MiniCluster.v1alpha2.flux-framework.org", dispatches=False),
 }
