@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up venv test flaky test-faults test-oracle test-placements test-peers fuzz cluster-binaries cluster-up lint format bench docs clean
+.PHONY: help demo up venv test flaky test-faults test-oracle test-placements test-peers test-operators fuzz cluster-binaries cluster-up operators lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -66,6 +66,9 @@ PEER_TOPOLOGY_SCENARIOS ?= 300
 # two cores idle. On a machine with other work a third one starves the control planes.
 PEER_WORKERS ?= $(if $(ARGS),0,3)
 
+# Operators in a run of all comparisons; each takes minutes to build with an empty cache. `make test-operators` runs all.
+PEER_OPERATORS ?= jobset
+
 WITH_KUBECTL := tests/docs/pages_with_kubectl.py tests/docs/from_a_clone.py tests/examples/examples_with_kubectl.py
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
@@ -73,6 +76,15 @@ test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real
 	$(MAKE) --no-print-directory test-placements N=$(PEER_TOPOLOGY_SCENARIOS)
 	@PYTHONPATH=tests $(BIN)/python -c 'from oracle.kueue import build_manager; print("the real Kueue:", build_manager())'
 	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadfile tests/cluster tests/conformance tests/workloads $(WITH_KUBECTL) $(ARGS)
+	$(MAKE) --no-print-directory test-operators OPERATORS="$(PEER_OPERATORS)" ARGS=
+
+# All of them, or those named: make test-operators OPERATORS="jobset ray".
+OPERATORS ?=
+OF_OPERATORS = $(if $(OPERATORS),-k "$(shell echo $(OPERATORS) | sed 's/  */ or /g')")
+
+test-operators: cluster-binaries  ## test each kind of jobs beside its real operator; OPERATORS="jobset ray" picks some; needs Go
+	@PYTHONPATH=tests $(BIN)/python -m real_operators.binaries $(OPERATORS)
+	$(BIN)/python -m pytest tests/real_operators $(OF_OPERATORS) $(ARGS)
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
 	$(BIN)/python -m pytest -n auto tests/e2e/exhaustive_faults.py tests/manager/exhaustive_failover.py \
@@ -84,6 +96,9 @@ fuzz: $(STAMP)  ## let the fuzzers of tests/fuzz search longer; ARGS="…" goes 
 
 cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
 	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries
+
+operators: $(STAMP)  ## build the operators of job frameworks into .cache, once; ARGS="jobset ray" picks some; needs Go
+	@PYTHONPATH=tests $(BIN)/python -m real_operators.binaries $(ARGS)
 
 cluster-up: cluster-binaries  ## start that control plane with simulated nodes, until Ctrl-C
 	@PYTHONPATH=tests $(BIN)/python -m cluster.up

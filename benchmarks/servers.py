@@ -22,8 +22,9 @@ from kohort.kube.transport import Request
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from cluster import components
-from cluster.binaries import BuildError, built
+from cluster.binaries import built
 from cluster.cluster_files import ADMIN, ClusterFiles, ClusterPorts
+from cluster.go_builds import BuildError
 from kit.pki import ThrowawayCa
 from kit.ports import free_shared_port
 from kit.processes import ChildProcess

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from cluster import binaries
+from real_operators import binaries as operator_binaries
+from real_operators.catalog import OPERATORS
+from real_operators.programs import PROGRAMS
 from shares import SHARE_NOTHING, share_of
 
 ROOT = Path(__file__).parent.parent
@@ -45,12 +48,13 @@ def test_ci_reports_in_one_line_that_the_comparisons_did_not_run(tools: Path) ->
     assert message.startswith("not run: make test-peers")
 
 
-@pytest.mark.parametrize(("named", "collected"), [("tests", False), ("tests/cluster", True)])
-def test_tests_on_a_cluster_are_collected_only_when_named(named: str, collected: bool) -> None:
-    others = ["--ignore-glob=tests/[!c]*", "--ignore-glob=tests/c[!l]*", "--ignore=tests/cli"]
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:randomly", *others, named]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ("tests/cluster/test_" in done.stdout) == collected, done.stdout + done.stderr
+@pytest.mark.parametrize("named", [(), ("tests/cluster", "tests/real_operators")])
+def test_tests_on_a_cluster_are_collected_only_when_named(named: tuple[str, ...]) -> None:
+    others = ["--ignore-glob=tests/[!cr]*", "--ignore-glob=tests/c[!l]*", "--ignore=tests/cli"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:randomly", *others]
+    done = subprocess.run([*command, *(named or ("tests",))], cwd=ROOT, capture_output=True, text=True, check=False)
+    collected = {each for each in ("tests/cluster", "tests/real_operators") if f"{each}/test_" in done.stdout}
+    assert collected == set(named), done.stdout + done.stderr
 
 
 def test_every_part_of_kubernetes_has_the_same_version() -> None:
@@ -92,3 +96,33 @@ def test_processes_share_most_tests_by_file_and_some_one_by_one() -> None:
     assert [share_of(each) for each in tests] == ["tests/conformance/test_conformance.py"] * 2 + [
         "tests/docs/from_a_clone.py::three"
     ]
+
+
+# Operators
+
+
+def test_without_go_a_missing_operator_is_reported_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(operator_binaries, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    assert operator_binaries.main(["jobset"]) == 1
+    assert capsys.readouterr().err == (
+        "operators: go is not on PATH: install Go (https://go.dev/dl) and run `make operators` again\n"
+    )
+
+
+def test_an_unknown_operator_is_reported_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert operator_binaries.main(["jobset", "kubevirt"]) == 1
+    assert capsys.readouterr().err.startswith("operators: unknown operator kubevirt; known: jobset")
+
+
+def test_an_operator_that_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(operator_binaries, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    operator_binaries.folder_of("jobset").mkdir(parents=True)
+    assert operator_binaries.build("jobset") == operator_binaries.built("jobset")
+
+
+def test_every_operator_that_is_built_can_be_started() -> None:
+    assert set(OPERATORS) == set(PROGRAMS)

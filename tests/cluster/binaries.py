@@ -3,16 +3,13 @@
 `go/go.mod` pins the versions and nothing else does: the cache folder, the link flags and the docs follow it.
 """
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from cluster.go_builds import BuildError, go_build, require_go
 
 MODULE = Path(__file__).parent / "go"
 CACHE = Path(__file__).parents[2] / ".cache" / "cluster"
@@ -26,12 +23,6 @@ PACKAGES = {
 _BUILT_AS = {"etcd": "server"}
 """Where Go's name for an architecture is not the usual one."""
 _VERSION_PACKAGES = ("k8s.io/client-go/pkg/version", "k8s.io/component-base/version")
-_PROGRESS_SECONDS = 15
-_LAST_LINES = 20
-
-
-class BuildError(Exception):
-    """The programs can't be built here; the text has the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +64,7 @@ def build() -> Path:
     wanted = versions()
     if wanted.folder.is_dir():
         return wanted.folder
-    if shutil.which("go") is None:
-        raise BuildError("go is not on PATH: install Go (https://go.dev/dl) and run `make cluster-binaries` again")
+    require_go("cluster-binaries")
     wanted.folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent) as scratch:
         fresh = Path(scratch) / "bin"
@@ -88,15 +78,9 @@ def build() -> Path:
 
 
 def _compile(folder: Path, wanted: Versions) -> None:
-    command = ["go", "build", "-mod=readonly", "-v", f"-ldflags={_link_flags(wanted)}", "-o", f"{folder}/"]
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
     _print(f"building etcd {wanted.etcd} and Kubernetes {wanted.kubernetes}: minutes at first, seconds with Go's cache")
-    with subprocess.Popen(
-        [*command, *PACKAGES.values()], cwd=MODULE, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        lines = list(_printed(process))
-    if process.returncode:
-        raise BuildError("go build failed:\n" + "".join(lines[-_LAST_LINES:]))
+    options = ["-mod=readonly", f"-ldflags={_link_flags(wanted)}", "-o", f"{folder}/"]
+    go_build([*options, *PACKAGES.values()], MODULE, _print)
 
 
 def _link_flags(wanted: Versions) -> str:
@@ -105,22 +89,6 @@ def _link_flags(wanted: Versions) -> str:
     values = {"gitVersion": wanted.kubernetes, "gitMajor": major, "gitMinor": minor}
     named = [f"-X {package}.{name}={value}" for package in _VERSION_PACKAGES for name, value in values.items()]
     return " ".join(["-s", "-w", *named])
-
-
-def _printed(process: subprocess.Popen[str]) -> Iterator[str]:
-    """The output of Go, line by line, with a progress message now and then."""
-    assert process.stderr is not None
-    started = printed = time.monotonic()
-    downloads = packages = 0
-    for line in process.stderr:
-        downloads += line.startswith("go: downloading")
-        packages += not line.startswith("go: ")
-        now = time.monotonic()
-        if now - printed >= _PROGRESS_SECONDS:
-            printed = now
-            _print(f"{now - started:4.0f} s: {downloads} modules fetched, {packages} packages compiled")
-        yield line
-    _print(f"{time.monotonic() - started:4.0f} s: {downloads} modules fetched, {packages} packages compiled, linked")
 
 
 def _print(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from kit.commands import CommandResult
 
 Json = Any
-_SECONDS = 60
+_SECONDS = 150
 
 
 class KubectlError(Exception):

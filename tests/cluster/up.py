@@ -5,8 +5,9 @@ import signal
 import sys
 import time
 
-from cluster.binaries import BuildError, versions
+from cluster.binaries import versions
 from cluster.control_plane import ControlPlane
+from cluster.go_builds import BuildError
 from cluster.nodes import simulated, simulated_nodes
 from kit.processes import ProcessStartError
 

@@ -1,0 +1,27 @@
+"""The operators that tests run beside Kohort: Go module, version, programs, and the folders of manifests to keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorModule:
+    """A published Go module and what is used of it."""
+
+    module: str
+    version: str
+    programs: Mapping[str, str]
+    """Packages by the name of the program that is built from each."""
+    manifests: tuple[str, ...]
+    """Folders and files that are kept beside the programs: definitions, webhooks, defaults."""
+
+
+OPERATORS: Final = MappingProxyType(
+    {
+        "jobset": OperatorModule(
+            "sigs.k8s.io/jobset", "v0.12.0", {"jobset": "."}, ("config/components/crd", "config/components/webhook")
+        ),
+    }
+)
