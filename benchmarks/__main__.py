@@ -7,7 +7,10 @@ from importlib.metadata import version
 
 from benchmarks.measure import HEADER
 
-SUITES = ("cli", "client", "codec", "engine", "kube", "kueue", "pod_lifecycle", "pods", "store", "topology", "wire")
+SUITES = (
+    *("cli", "client", "codec", "engine", "frameworks", "kube", "kueue"),
+    *("pod_lifecycle", "pods", "store", "topology", "wire"),
+)
 
 
 def main(names: list[str]) -> int:

@@ -9,7 +9,7 @@ from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import JobKey, ReconciledKind, WatchedKind
 from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
-from kohort.jobs.objects import controller_owner, is_terminating
+from kohort.jobs.objects import controller_owner, is_terminating, uid
 from kohort.jobs.registry import group_kind
 
 OWNER_UID = "controller uid"
@@ -42,16 +42,13 @@ class JobEventMapper:
 
     def object_changed(self, old: CachedObject | None, new: CachedObject | None) -> None:
         """Handle an event of a job or of one of its members."""
-        for state in (old, new):
-            key = self._framework.key(state.json()) if state is not None else None
-            if key is not None:
-                self._observe_deletion(key, state, is_gone=new is None)
-                self._wake(key, 0.0)
-
-    def _observe_deletion(self, key: JobKey, state: CachedObject | None, *, is_gone: bool) -> None:
-        """Record the observation of an expected deletion (JOB-27)."""
-        if state is not None and (is_gone or is_terminating(state.json())):
-            self._expectations.observe(str(key), state.identity.uid)
+        for obj in [state.json() for state in (old, new) if state is not None]:
+            key = self._framework.key(obj)
+            if key is None:
+                continue
+            if new is None or is_terminating(obj):
+                self._expectations.observe(str(key), uid(obj))  # an expected deletion (JOB-27)
+            self._wake(key, 0.0)
 
     def workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         """Handle an event of a Workload: enqueue its jobs, and those that its job controls (JOB-7)."""
