@@ -3,12 +3,14 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from jobs.pass_harness import PassResult
 from jobs.pod_builders import K, make_pod, of_kind, owned, pod_harness
 from jobs.pod_flows import PODS, PodPassHarness
 from jobs.test_group_passes import admit
 from kohort.api.codec import JsonObject
+from kohort.api.config.common import Integrations
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
@@ -67,6 +69,15 @@ async def test_the_workload_is_there_before_any_pod() -> None:
     assert [(owner.kind, owner.controller) for owner in head.owner_references] == [("StatefulSet", None)]
     assert (spec.queue_name, [(each.name, each.count) for each in spec.pod_sets]) == ("q", [("main", 3)])
     assert await on.look("statefulset", "db") == PassResult()
+
+
+async def test_the_workload_gets_the_labels_that_the_configuration_copies() -> None:
+    """JOB-37."""
+    on = PodPassHarness({})
+    on.configuration = replace(on.configuration, integrations=Integrations(label_keys_to_copy=("project",)))
+    on.put(a_set(metadata={"labels": {"project": "a", "other": "b"}}))
+    await on.look("statefulset", "db")
+    assert workload_of(on).metadata.labels == {f"{K}job-uid": "uid-db", "project": "a"}
 
 
 @pytest.mark.parametrize(

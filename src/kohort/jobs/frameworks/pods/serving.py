@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kohort.api.codec import JsonObject
 from kohort.api.gates import Gate
 from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
-from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL
+from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
@@ -19,7 +19,7 @@ from kohort.jobs.podsets import JobPodSet
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.reconcile_pass import PassReader
 from kohort.jobs.scope import selects_namespace
-from kohort.jobs.workload_builder import copied_annotations, stored, with_demand
+from kohort.jobs.workload_builder import copied_annotations, copied_labels, stored, with_demand
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def create_group_workload(
     head = ObjectMeta(
         name=name,
         namespace=metadata(obj).get("namespace", ""),
-        labels={JOB_UID_LABEL: uid(obj)},
+        labels=copied_labels(obj, reads.configuration, reads.gates),
         annotations={**copied_annotations(obj, reads.configuration, reads.gates), **owner.marks, **(marks or {})},
         owner_references=(owner.reference,),
         finalizers=(RESOURCE_IN_USE_FINALIZER,),
