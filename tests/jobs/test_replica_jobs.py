@@ -176,6 +176,17 @@ def test_an_unknown_replica_type_is_ignored() -> None:
 # Topology
 
 
+@ON_EVERY_KIND
+def test_a_single_replica_type_cannot_name_a_group(framework: ReplicaJobFramework) -> None:
+    """JOB-78."""
+    notes = {"kueue.x-k8s.io/podset-required-topology": "rack", "kueue.x-k8s.io/podset-group-name": "g"}
+    (replica_type, *_) = framework.replica_types
+    alone = make_replica_spec(1)
+    alone["template"]["metadata"]["annotations"] = notes
+    (found,) = errors(framework, make_replica_job(framework, {replica_type: alone}))
+    assert "podset-group-name" in found
+
+
 @pytest.mark.parametrize("order", [("Launcher", "Worker"), ("Worker", "Launcher")])
 def test_counts_belong_to_their_templates_in_any_order(order: tuple[str, str]) -> None:
     counts = {"Launcher": 1, "Worker": 4}

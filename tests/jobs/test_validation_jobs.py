@@ -282,6 +282,17 @@ def place(name: str, count: int, **notes: str) -> LocatedTemplate:
     return LocatedTemplate(noted(podset_group_name="g", **notes)["annotations"], ROOT / name, count)
 
 
+@pytest.mark.parametrize("name", ["deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"])
+def test_only_kinds_of_one_pod_set_may_name_a_group_alone(name: str) -> None:
+    """JOB-78."""
+    head = noted(podset_group_name="g", podset_required_topology="rack")
+    grouped = {"metadata": head, "spec": {"containers": [{"name": "c"}]}}
+    is_set = name.endswith("leaderworkerset")
+    pods = {"leaderWorkerTemplate": {"workerTemplate": grouped}} if is_set else {"template": grouped}
+    found = paths(FRAMEWORKS[name], of_kind("Kind", "web", spec={**pods, **({"template": None} if is_set else {})}))
+    assert bool(found) == is_set
+
+
 def test_two_pod_sets_are_placed_together_if_one_has_one_pod_and_both_request_the_same() -> None:
     rack = {"podset_required_topology": "rack"}
     leader, workers = place("leader", 1, **rack), place("workers", 3, **rack)

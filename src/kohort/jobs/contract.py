@@ -228,6 +228,8 @@ class Framework(ReconciledKind, ABC):
     """Types of the fields that the framework reads; webhooks reject an object of other types."""
     pod_spec: ClassVar[tuple[str, ...]] = ()
     """Path of a pod spec that every object has; empty if objects may have none."""
+    has_one_pod_set: ClassVar[bool] = False
+    """Whether every job has exactly one pod set, so that it may name a group of pod sets alone (JOB-78)."""
     index_labels: ClassVar[IndexLabels | None] = None
     """Labels with the index of a pod in its pod set (JOB-79)."""
     user_roles: ClassVar[UserRoles | None] = UserRoles()

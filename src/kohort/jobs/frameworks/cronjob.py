@@ -22,6 +22,7 @@ class CronJobFramework(Propagator):
     resource: ClassVar[Resource] = CronJob.resource
     view: ClassVar[type[ObjectView]] = CronJob
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "spec", "template", "spec")
+    has_one_pod_set: ClassVar[bool] = True
     defaults_on_update: ClassVar[bool] = True
     labels_path: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "metadata", "labels")
 

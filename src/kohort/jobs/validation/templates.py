@@ -17,7 +17,7 @@ def template_errors(framework: Framework, obj: JsonObject, reads: ClusterReader)
     templates = _located_templates(framework, obj, reads)
     for template in templates:
         yield from topology_errors(template, reads.gates)
-    if len(templates) > 1:
+    if not framework.has_one_pod_set:
         yield from grouping_errors(templates)
 
 

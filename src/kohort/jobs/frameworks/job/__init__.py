@@ -44,6 +44,7 @@ class BatchJobFramework(Framework):
     resource: ClassVar[Resource] = Job.resource
     view: ClassVar[type[ObjectView]] = Job
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "template", "spec")
+    has_one_pod_set: ClassVar[bool] = True
     index_labels: ClassVar[IndexLabels | None] = IndexLabels("batch.kubernetes.io/job-completion-index")
     is_elastic: ClassVar[bool] = True
     supports_prebuilt: ClassVar[bool] = True

@@ -51,6 +51,7 @@ class LeaderWorkerSetFramework(PodParent):
     resource: ClassVar[Resource] = SETS
     view: ClassVar[type[ObjectView]] = LeaderWorkerSet
     pod_spec: ClassVar[tuple[str, ...]] = (*WORKER_PATH, "spec")
+    has_one_pod_set: ClassVar[bool] = False
     index_labels: ClassVar[IndexLabels | None] = INDEX_LABELS
     user_roles: ClassVar[UserRoles | None] = UserRoles()
     dispatches: ClassVar[bool] = True

@@ -81,6 +81,7 @@ class PodFramework(Framework):
     resource: ClassVar[Resource] = PODS
     view: ClassVar[type[ObjectView]] = Pod
     pod_spec: ClassVar[tuple[str, ...]] = ("spec",)
+    has_one_pod_set: ClassVar[bool] = True
     index_labels: ClassVar[IndexLabels | None] = INDEX_LABELS
     user_roles: ClassVar[UserRoles | None] = None
     is_top_level: ClassVar[bool] = True

@@ -24,6 +24,7 @@ class PodParent(WebhookOnly):
     defaults_on_update: ClassVar[bool] = True
     runs_to_completion: ClassVar[bool] = False
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "template", "spec")
+    has_one_pod_set: ClassVar[bool] = True
 
     def is_foreign(self, obj: JsonObject) -> bool:
         """Whether another framework manages the object's pods (JOB-175, JOB-197)."""
