@@ -168,6 +168,14 @@ def test_patches_of_others_change_the_templates() -> None:
     assert own == make_replicated_job(nodeSelector={"disk": "ssd"}, tolerations=[{"key": "own"}])
 
 
+def test_a_patch_of_an_unknown_replicated_job_is_ignored() -> None:
+    """As Kubeflow Trainer does when it creates the JobSet."""
+    changes = {"replicatedJobs": [{"name": "other", "template": {"spec": {"parallelism": 3}}}]}
+    patch = {"manager": "example.com/mine", "trainingRuntimeSpec": {"template": {"spec": changes}}}
+    harness = train_stage(make_runtime())
+    assert TRAIN.pod_sets(queued(runtimePatches=[patch]), harness) == TRAIN.pod_sets(queued(), harness)
+
+
 # Starting and stopping
 
 

@@ -9,7 +9,6 @@ from kohort.jobs.podsets import PodSetInfo
 MANAGER: Final = "kueue.x-k8s.io/manager"
 """Manager of the entry, as in Kueue."""
 _KEYS: Final = {
-    "replicatedJobs": "name",
     "containers": "name",
     "initContainers": "name",
     "volumes": "name",
@@ -21,12 +20,12 @@ _KEYS: Final = {
 """Lists of which items are merged, by the member that identifies an item; other lists are replaced."""
 
 
-def runtime_patches(obj: JsonObject) -> Iterator[JsonObject]:
-    """The patches of a JobSet's spec, in order."""
+def job_patches(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """The patches of the templates of replicated jobs by their names, in order; Trainer ignores unknown names."""
     for each in (obj.get("spec") or {}).get("runtimePatches") or ():
-        spec = ((each.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec")
-        if spec:
-            yield spec
+        spec = ((each.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
+        for replicated in spec.get("replicatedJobs") or ():
+            yield replicated.get("name") or "", replicated.get("template") or {}
 
 
 def with_patch(value: JsonObject, patch: JsonObject) -> JsonObject:

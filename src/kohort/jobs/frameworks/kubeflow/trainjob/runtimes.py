@@ -14,7 +14,7 @@ from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader
 from kohort.jobs.errors import not_composable
 from kohort.jobs.frameworks.kubeflow.trainjob.replicated_pods import ReplicatedPods, number
-from kohort.jobs.frameworks.kubeflow.trainjob.runtime_patches import runtime_patches, with_patch
+from kohort.jobs.frameworks.kubeflow.trainjob.runtime_patches import job_patches, with_patch
 from kohort.jobs.objects import labels, metadata
 
 GROUP: Final = "trainer.kubeflow.org"
@@ -48,9 +48,10 @@ def pods_of_runtime(obj: JsonObject, reads: ClusterReader) -> list[ReplicatedPod
         raise not_composable(obj, f"runtime '{key.name}' not found")
     spec = runtime.get("spec") or {}
     job_set: JsonObject = deepcopy((spec.get("template") or {}).get("spec") or {})
-    for patch in runtime_patches(obj):
-        job_set = with_patch(job_set, patch)
-    found = [_pods(obj, each, spec.get("mlPolicy")) for each in job_set.get("replicatedJobs") or ()]
+    jobs: list[JsonObject] = job_set.get("replicatedJobs") or []
+    for name, patch in job_patches(obj):
+        jobs = [with_patch(each, {"template": patch}) if each.get("name") == name else each for each in jobs]
+    found = [_pods(obj, each, spec.get("mlPolicy")) for each in jobs]
     if not found:
         raise not_composable(obj, f"runtime '{key.name}' has no replicated jobs")
     return found
