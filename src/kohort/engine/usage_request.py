@@ -67,7 +67,10 @@ def fits(queue: ClusterQueueInfo, request: UsageRequest) -> bool:
 
 
 def could_suffice(leaving: Sequence[WorkloadInfo], queue: ClusterQueueInfo, request: UsageRequest) -> bool:
-    """Whether the request might fit without these workloads: none releases more than its usage."""
+    """Whether the request might fit without these workloads: none releases more than its usage.
+
+    Pods that can be placed beside them need no test without them.
+    """
     cells = queue.node.cells
     if not leaving or not all(
         cells[fr].available() + sum([each.usage.get(fr, 0) for each in leaving]) >= amount
@@ -75,7 +78,7 @@ def could_suffice(leaving: Sequence[WorkloadInfo], queue: ClusterQueueInfo, requ
         if amount > 0
     ):
         return False
-    if request.search is None:
+    if request.search is None or pods_fit(request):
         return True
     with released(leaving):
         return pods_fit(request)

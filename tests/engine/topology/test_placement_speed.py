@@ -19,6 +19,7 @@ from kohort.api.meta import ObjectMeta
 from kohort.engine.cycle_context import EngineCycleContext
 from kohort.engine.engine import Engine
 from kohort.engine.events import NodeUsageChanged, ObjectUpserted
+from kohort.engine.records import WorkloadInfo
 from kohort.engine.settings import EngineSettings
 from kohort.engine.topology import FlavorDomains, GroupPlacement, PlacementRequest
 from kohort.engine.topology.counts import DomainCounts
@@ -135,6 +136,26 @@ def test_victims_are_searched_once_if_there_are_none_for_the_quota(monkeypatch: 
     builder.gang("high", 4, priority=1, request=required(RACK))
     builder.turn()
     assert [asked.search is None for asked in searched[1:3]] == [True, False]
+
+
+def test_a_search_for_quota_alone_releases_no_more_than_its_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TAS-77: nodes have capacity for the pods, so that no search has to free any."""
+    released: list[str] = []
+    release = WorkloadInfo.release
+
+    def recorded(self: WorkloadInfo) -> None:
+        released.append(self.key.name)
+        release(self)
+
+    builder = TopologyScenarioBuilder({"b1": {"r1": {"h1": 30}}})
+    builder.tas_queue("q", 20, preemption={"withinClusterQueue": "LowerPriority"})
+    for number in range(20):
+        builder.gang(f"w{number}", 1, request=required(RACK))
+    builder.turn()
+    monkeypatch.setattr(WorkloadInfo, "release", recorded)
+    builder.gang("high", 1, priority=1, request=required(RACK))
+    assert len(builder.once().evicted) == 1
+    assert len(set(released)) == 1
 
 
 def test_a_reader_far_behind_counts_everything_once(counted: list[int]) -> None:
