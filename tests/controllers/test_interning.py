@@ -61,16 +61,47 @@ def test_interned_objects_stay_equal_to_their_originals(shown: list[tuple[Json, 
         assert encode(found) == before
 
 
-def test_topology_assignments_and_topology_requests_are_not_shared() -> None:
-    sharing, plain = StructInterner(), workload("a", TEMPLATE, {"cpu": "2"})
-    sharing.share(plain)
-    with_topology = workload(
-        "b", TEMPLATE, {"cpu": "2"}, topology_request={"required": "rack"}, place={"levels": ["rack"], "slices": []}
-    )
-    before = encode(with_topology)
-    sharing.share(with_topology)
-    assert encode(with_topology) == before
-    assert with_topology.spec.pod_sets is not plain.spec.pod_sets
+def placed_on(*hosts: str) -> Json:
+    values = [{"individual": {"roots": list(hosts)}}]
+    part = {"domainCount": len(hosts), "valuesPerLevel": values, "podCounts": {"universal": 2}}
+    return {"levels": ["kubernetes.io/hostname"], "slices": [part]}
+
+
+def test_equal_topology_requests_and_assignments_are_kept_once() -> None:
+    sharing = StructInterner()
+    one, other = [
+        workload(name, TEMPLATE, {"cpu": "2"}, topology_request={"required": "rack"}, place=placed_on("h1", "h2"))
+        for name in "ab"
+    ]
+    sharing.share(one)
+    sharing.share(other)
+    assert other.spec.pod_sets is one.spec.pod_sets
+    assert other.status.admission is one.status.admission
+
+
+REQUESTS = st.sampled_from([None, {"required": "rack"}, {"preferred": "rack"}, {"unconstrained": True}])
+PLACES = st.sampled_from(
+    [None, placed_on("h1"), placed_on("h2"), placed_on("h1", "h2"), {"levels": ["r"], "slices": []}]
+)
+
+
+@given(shown=st.lists(st.tuples(REQUESTS, PLACES), max_size=6))
+def test_interned_topologies_stay_equal_to_their_originals(shown: list[tuple[Json, Json]]) -> None:
+    sharing = StructInterner()
+    for number, (request, place) in enumerate(shown):
+        found = workload(f"w{number}", TEMPLATE, {"cpu": "2"}, topology_request=request, place=place)
+        before = encode(found)
+        sharing.share(found)
+        assert encode(found) == before
+
+
+def test_a_large_assignment_is_not_kept_for_sharing() -> None:
+    """It would be kept after its Workload is deleted."""
+    sharing, hosts = StructInterner(), [f"h{number}" for number in range(100)]
+    one, other = [workload(name, TEMPLATE, {"cpu": "2"}, place=placed_on(*hosts)) for name in "ab"]
+    sharing.share(one)
+    sharing.share(other)
+    assert other.status.admission is not one.status.admission
 
 
 def test_every_field_of_what_is_shared_is_compared_or_absent() -> None:

@@ -22,6 +22,8 @@ _MAX_PARTS: Final = 4096
 
 _MAX_BYTES: Final = 32 * 2**20
 """Bytes of templates that are kept, also of deleted Workloads."""
+_MAX_DOMAINS: Final = 64
+"""Topology domains of an admission that is shared: larger ones rarely repeat."""
 
 
 class StructInterner:
@@ -41,12 +43,11 @@ class StructInterner:
                 force_setattr(metadata, name, self._empty_labels)
         if spec.queue_name:
             force_setattr(spec, "queue_name", intern(spec.queue_name))
-        if not any(each.topology_request for each in spec.pod_sets):
-            keys = tuple(_pod_set_key(each) for each in spec.pod_sets)
-            size = sum(len(bytes(each.template)) for each in spec.pod_sets)
-            force_setattr(spec, "pod_sets", self._pod_sets.intern_part(keys, spec.pod_sets, size))
+        keys = tuple(_pod_set_key(each) for each in spec.pod_sets)
+        size = sum(len(bytes(each.template)) for each in spec.pod_sets)
+        force_setattr(spec, "pod_sets", self._pod_sets.intern_part(keys, spec.pod_sets, size))
         admission = status.admission
-        if admission is not None and not any(each.topology_assignment for each in admission.pod_set_assignments):
+        if admission is not None and _domain_count(admission) <= _MAX_DOMAINS:
             force_setattr(status, "admission", self._admissions.intern_part(_admission_key(admission), admission))
 
 
@@ -71,12 +72,24 @@ class _Parts(Generic[T]):
 def _pod_set_key(pod_set: PodSet) -> Hashable:
     template = bytes(pod_set.template)
     key = template if len(template) <= MAX_CACHED_TEXT else sha256(template).digest()
-    return pod_set.name, pod_set.count, pod_set.min_count, key
+    return pod_set.name, pod_set.count, pod_set.min_count, pod_set.topology_request, key
+
+
+def _domain_count(admission: Admission) -> int:
+    """Topology domains of all pod sets."""
+    assigned = [each.topology_assignment for each in admission.pod_set_assignments]
+    return sum([part.domain_count for each in assigned if each is not None for part in each.slices])
 
 
 def _admission_key(admission: Admission) -> Hashable:
     return admission.cluster_queue, *(
-        (each.name, each.count, each.delayed_topology_request, *_maps(each.flavors, each.resource_usage))
+        (
+            each.name,
+            each.count,
+            each.delayed_topology_request,
+            each.topology_assignment,
+            *_maps(each.flavors, each.resource_usage),
+        )
         for each in admission.pod_set_assignments
     )
 
