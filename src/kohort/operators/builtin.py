@@ -6,6 +6,7 @@ from typing import Final
 from kohort.operators.contract import StandIn
 from kohort.operators.kinds.jobset import JobSetStandIn
 from kohort.operators.kinds.kubeflow import TRAINING_STAND_INS
+from kohort.operators.kinds.leaderworkerset import LeaderWorkerSetStandIn
 from kohort.operators.kinds.mpijob import MPIJobStandIn
 from kohort.operators.kinds.ray import RayJobStandIn, RayServiceStandIn
 from kohort.operators.kinds.ray_cluster import RayClusterStandIn
@@ -15,6 +16,7 @@ STAND_INS: Final[Mapping[str, tuple[StandIn, ...]]] = {
     "kubeflow": TRAINING_STAND_INS,
     "ray": (RayClusterStandIn(), RayJobStandIn(), RayServiceStandIn()),
     "mpi": (MPIJobStandIn(),),
+    "lws": (LeaderWorkerSetStandIn(),),
 }
 
 

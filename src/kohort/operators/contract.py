@@ -7,9 +7,12 @@ from datetime import datetime
 
 from kohort.api.codec import JsonObject
 from kohort.api.kinds import PrinterColumn
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import Framework
+from kohort.jobs.objects import controller_owner, metadata
 from kohort.kube.events import EventToRecord
+from kohort.operators.objects import is_controlled_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,22 @@ class StandIn(ABC):
     def resource(self) -> Resource:
         """The kind of the jobs."""
         return self.framework.resource
+
+    def owner(self, child: JsonObject) -> ObjectKey | None:
+        """The job of an object, by default the one that controls it; None if it has none.
+
+        Events and caches are by this key; a plan must not rely on it, because users may set labels.
+        """
+        reference = controller_owner(child)
+        if reference is None or reference.get("kind") != self.resource.kind:
+            return None
+        if str(reference.get("apiVersion", "")).partition("/")[0] != self.resource.group:
+            return None
+        return ObjectKey(metadata(child).get("namespace", ""), str(reference.get("name", "")))
+
+    def owns(self, child: JsonObject, job: JsonObject) -> bool:
+        """Whether an object of the caches belongs to this job, not to an earlier one of the same name."""
+        return is_controlled_by(child, job)
 
     @abstractmethod
     def plan(self, job: JsonObject, children: Sequence[JsonObject], now: datetime) -> ChildPlan:

@@ -1,14 +1,14 @@
 """The controller of a stand-in: jobs of one kind, and the objects that were created for them."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.meta import ObjectKey
-from kohort.jobs.objects import controller_owner, is_terminating, metadata, value_at
+from kohort.jobs.objects import is_terminating, metadata, value_at
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.events import EventRecorder, EventToRecord
@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 WORKERS: Final = 4
 MOST_CREATES: Final = 200
 """Maximum number of objects that one reconcile creates; their events cause the next one."""
-_BY_CONTROLLER: Final = "controller"
 _BAD_SPEC: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What a plan raises for an object of wrong types, which a definition other than ours may accept."""
 
@@ -75,7 +74,7 @@ class StandInController:
 
     def _plan(self, job: JsonObject) -> ChildPlan | None:
         """The plan of a job; None after an event if its spec is malformed."""
-        children = [child for kind, cache in self._children.items() for child in _of(cache, kind, job)]
+        children = [child for kind in self._children for child in self._children_of(job, kind)]
         try:
             self._report_ignored(job)
             plan = self._stand_in.plan(job, children, self._client.clock.wall())
@@ -85,6 +84,13 @@ class StandInController:
             self._executor.record(job, EventToRecord("Warning", "InvalidSpec", what))
             log.info("%s %s: %s", self._stand_in.resource.kind, metadata(job).get("name"), what)
             return None
+
+    def _children_of(self, job: JsonObject, kind: str) -> Iterator[JsonObject]:
+        """The objects of a kind that belong to a job, by name."""
+        found = self._children[kind].find(self._stand_in.resource.kind, _key(job))
+        for child in sorted(found, key=lambda each: str(each["metadata"]["name"])):
+            if self._stand_in.owns(child, job):
+                yield {"kind": kind, **child}
 
     def _is_managed_elsewhere(self, job: JsonObject) -> bool:
         """Whether a field names another controller."""
@@ -106,7 +112,7 @@ class StandInController:
 
     def _watched(self, informers: SharedInformerFactory, kind: ChildKind) -> Indexer[JsonObject]:
         informer = informers.of(kind.resource, ListScope(labels=kind.labels))
-        informer.index(_BY_CONTROLLER, _controller_uid)
+        informer.index(self._stand_in.resource.kind, self._job_of)
         informer.subscribe(self._on_child)
         return informer.cache
 
@@ -117,23 +123,13 @@ class StandInController:
             self._reported.pop(metadata(old).get("uid", ""), None)
 
     def _on_child(self, old: JsonObject | None, new: JsonObject | None) -> None:
-        child = new if new is not None else old
-        owner = controller_owner(child) if child is not None else None
-        resource = self._stand_in.resource
-        if child is None or owner is None or owner.get("kind") != resource.kind:
-            return
-        if str(owner.get("apiVersion", "")).partition("/")[0] == resource.group:
-            self._queue.add(ObjectKey(metadata(child).get("namespace", ""), str(owner.get("name", ""))))
+        for child in (old, new):
+            for key in self._job_of(child) if child is not None else ():
+                self._queue.add(key)
 
-
-def _of(cache: Indexer[JsonObject], kind: str, job: JsonObject) -> Iterable[JsonObject]:
-    found = cache.find(_BY_CONTROLLER, job["metadata"]["uid"])
-    return ({"kind": kind, **child} for child in sorted(found, key=lambda each: str(each["metadata"]["name"])))
-
-
-def _controller_uid(child: JsonObject) -> tuple[Any, ...]:
-    owner = controller_owner(child)
-    return (owner.get("uid"),) if owner is not None else ()
+    def _job_of(self, child: JsonObject) -> tuple[ObjectKey, ...]:
+        key = self._stand_in.owner(child)
+        return (key,) if key is not None else ()
 
 
 def _key(obj: JsonObject) -> ObjectKey:

@@ -7,14 +7,14 @@ from kohort.api.codec import JsonObject
 from kohort.api.core.objects import ObjectReference
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.objects import metadata
+from kohort.jobs.objects import controller_owner, metadata
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.events import EventRecorder, EventToRecord
 from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 from kohort.operators.contract import ChildPatch, ChildPlan
-from kohort.operators.objects import controller_reference, is_controlled_by
+from kohort.operators.objects import controller_reference
 
 
 class NameTakenError(KubeError):
@@ -76,14 +76,16 @@ class PlanExecutor:
     async def _create(self, job: JsonObject, child: JsonObject) -> None:
         objects = self.client.of(self.children[child["kind"]])
         head = child["metadata"]
-        owned = {**head, "ownerReferences": [controller_reference(self.resource, job)]}
+        owned = {"ownerReferences": [controller_reference(self.resource, job)], **head}
+        owner = owned["ownerReferences"][0]["uid"]
         try:
             await objects.create({**child, "metadata": owned})
         except StatusError as error:
             if not error.is_already_exists:
                 raise
             found = await objects.get(ObjectKey(head["namespace"], head["name"]))
-            if not is_controlled_by(found, job):
+            reference = controller_owner(found)
+            if reference is None or reference.get("uid") != owner:
                 raise NameTakenError(
                     f"it exists and is not controlled by {self.resource.kind} {job['metadata']['name']}: "
                     f"delete it, or rename the {self.resource.kind}"

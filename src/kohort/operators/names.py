@@ -22,6 +22,7 @@ OPERATORS: Final[Mapping[str, OperatorName]] = {
     "kubeflow": OperatorName("Training Operator", ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")),
     "ray": OperatorName("KubeRay operator", ("RayCluster", "RayJob", "RayService")),
     "mpi": OperatorName("MPI Operator", ("MPIJob",)),
+    "lws": OperatorName("LeaderWorkerSet operator", ("LeaderWorkerSet",)),
 }
 
 

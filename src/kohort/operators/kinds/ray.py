@@ -8,6 +8,7 @@ from typing import Final
 from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
 from kohort.api.kinds import PrinterColumn
+from kohort.api.merge import difference
 from kohort.api.times import format_time
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
@@ -191,7 +192,7 @@ class RayServiceStandIn(StandIn):
         creates = [] if clusters else [_ray_cluster(job, name, "RayService", "rayClusterConfig")]
         wanted = deepcopy(job["spec"]["rayClusterConfig"])
         patches = [
-            ChildPatch(each, {"spec": _replacing(each["spec"], wanted)}) for each in clusters if each["spec"] != wanted
+            ChildPatch(each, {"spec": difference(each["spec"], wanted)}) for each in clusters if each["spec"] != wanted
         ]
         is_up = any(value_at(each, ("status", "state")) == "ready" for each in clusters)
         reason = "NonZeroServeEndpoints" if is_up else "Initializing"
@@ -205,11 +206,6 @@ class RayServiceStandIn(StandIn):
 
 def _is_suspended(spec: JsonObject) -> bool:
     return spec.get("suspend") is True
-
-
-def _replacing(present: JsonObject, wanted: JsonObject) -> JsonObject:
-    """A merge patch from one spec to another."""
-    return {**{name: None for name in present if name not in wanted}, **wanted}
 
 
 def _services(service: JsonObject, cluster: str) -> Iterable[JsonObject]:
