@@ -182,3 +182,13 @@ def test_links_in_the_docs_lead_to_files() -> None:
         if not (page.parent / link).exists()
     ]
     assert broken == []
+
+
+def test_test_modules_of_directories_without_a_package_have_different_names() -> None:
+    """Pytest imports them by their name alone, and rejects the second of a name in one run."""
+    by_name: dict[str, list[Path]] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        is_excluded = path.parent.name in ("cluster", "conformance", "real_operators")
+        if not is_excluded and not (path.parent / "__init__.py").exists():
+            by_name.setdefault(path.name, []).append(path)
+    assert {name: paths for name, paths in by_name.items() if len(paths) > 1} == {}

@@ -1,5 +1,6 @@
 """ConfigMaps declare job frameworks to a running manager (JOB-236)."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
@@ -164,6 +165,14 @@ async def test_missing_permissions_are_reported_once_and_checked_again(
     granted = True
     await harness.advance(70.0)
     assert list(harness.registry.added) == [NAME]
+
+
+async def test_the_manager_ends_at_once_while_declarations_cannot_be_listed() -> None:
+    async with asyncio.timeout(60), running_job_harness(SETTINGS) as harness:
+        harness.manager.transport.disconnect()
+        async with running_declared_frameworks(harness.manager.context, harness.registry):
+            await harness.clock.advance(1)
+        harness.manager.transport.reconnect()
 
 
 async def test_webhooks_follow_and_those_of_a_removed_framework_allow_everything(harness: JobManagerHarness) -> None:

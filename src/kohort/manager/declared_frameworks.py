@@ -4,6 +4,7 @@ Every replica does it, because each serves webhooks. The ConfigMaps are in the m
 administrators declare frameworks.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
@@ -57,11 +58,19 @@ async def running_declared_frameworks(context: ControllerContext, registry: Fram
     scope = ListScope(context.settings.namespace, labels=f"{DECLARATION_LABEL}=true")
     informer = context.informers.of(ConfigMap, scope)
     controller = _DeclaredFrameworks(context, registry, informer).controller()
-    controller.start()
+    starting = asyncio.create_task(_start_after_sync(controller, informer))
     try:
         yield
     finally:
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
         await controller.stop()
+
+
+async def _start_after_sync(controller: Controller[str], informer: Informer[ConfigMap]) -> None:
+    """Start the workers once all declarations are listed: a reconcile that waits would delay the end of the manager."""
+    await informer.wait_for_sync()
+    controller.start()
 
 
 class _DeclaredFrameworks:
@@ -85,7 +94,6 @@ class _DeclaredFrameworks:
         return Controller(NAME, queue, lambda _key: self._reconcile(), self._context.clock)
 
     async def _reconcile(self) -> RequeueAfter | None:
-        await self._informer.wait_for_sync()
         problems: dict[DeclarationFile, ApiError] = {}
         wanted = _parsed(_files(self._informer.cache), problems)
         self._remove_all_but(wanted.values())
