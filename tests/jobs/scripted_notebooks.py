@@ -33,7 +33,7 @@ class ScriptedNotebookController:
         return await self._cluster.read(_stateful_set(await self._cluster.read(notebook)))
 
     async def _update(self, current: Json, wanted: Json) -> list[str]:
-        """As the notebook controller does: labels, annotations, replicas and pod spec become those it wants."""
+        """As the notebook controller does: labels, annotations, replicas and pod spec become the desired ones."""
         labels = dict.fromkeys(current["metadata"].get("labels") or {})
         patch = {
             "metadata": {"labels": labels},

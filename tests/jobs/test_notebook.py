@@ -132,7 +132,7 @@ def urgent_pod() -> Json:
 
 
 async def test_a_notebook_is_edited_while_it_is_stopped(cluster: CustomKindsHarness) -> None:
-    """JOB-210, DEV-5: otherwise its controller would retry a rejected update for ever."""
+    """JOB-210, DEV-5: otherwise its controller would retry a rejected update endlessly."""
     controller = ScriptedNotebookController(cluster)
     sent = await cluster.submit(notebook())
     await controller.act(sent)
