@@ -69,6 +69,10 @@ def _qualifies(owner: JsonObject, registry: FrameworkRegistry, *, without_queue_
 
 
 def owner_is_managed_kind(obj: JsonObject, registry: FrameworkRegistry) -> bool:
-    """Whether the direct owner is of a managed kind, with any labels (JOB-8)."""
+    """Whether the direct owner is of a kind whose objects are always queued, with any labels (JOB-8, JOB-189)."""
     reference = claimed_controller(obj)
-    return reference is not None and registry.is_managed(group_kind(reference["apiVersion"], reference["kind"]))
+    if reference is None:
+        return False
+    kind = group_kind(reference["apiVersion"], reference["kind"])
+    framework = registry.framework(kind)
+    return registry.is_managed(kind) and (framework is None or framework.always_claims)

@@ -11,6 +11,9 @@ from kohort.jobs.contract import DeclaredKind, Framework
 from kohort.jobs.declarative import load_framework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
+from kohort.jobs.frameworks.inference.model import ModelFramework
+from kohort.jobs.frameworks.inference.pool import InferencePoolFramework
+from kohort.jobs.frameworks.inference.service import InferenceServiceFramework
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.jobset import JobSetFramework
 from kohort.jobs.frameworks.kubeflow.mpijob import MPIJobFramework
@@ -41,11 +44,14 @@ def built_in_frameworks() -> list[Framework]:
         BatchJobFramework(),
         CronJobFramework(),
         DeploymentFramework(),
+        InferencePoolFramework(),
+        InferenceServiceFramework(),
         JAXJobFramework(),
         JobSetFramework(),
         LeaderWorkerSetFramework(),
         MPIJobFramework(),
         MiniClusterFramework(),
+        ModelFramework(),
         NotebookFramework(),
         PaddleJobFramework(),
         PipelineRunFramework(),

@@ -248,6 +248,10 @@ class Framework(ReconciledKind, ABC):
     """Further kinds between its objects and their pods, which are never managed owners (JOB-188)."""
     labeled_dependents: ClassVar[frozenset[GroupKind]] = frozenset()
     """Kinds of dependents that get the labels of their owner from the webhook, not from its operator (JOB-190)."""
+    always_claims: ClassVar[bool] = True
+    """Whether each of its objects is queued itself; otherwise `claims` decides (JOB-189)."""
+    creates_jobs: ClassVar[bool] = True
+    """False for a propagator that creates nothing which could be queued."""
     binds_pods: ClassVar[bool] = False
     """Whether pods get the infos of its jobs as they are created, because the objects cannot have them (JOB-204)."""
     has_webhooks: ClassVar[bool] = True

@@ -60,6 +60,10 @@ def _identity(framework: Framework) -> tuple[str, ...]:
 
 
 def _queued(framework: Framework) -> str:
+    if not framework.creates_jobs:
+        return "none, only a warning"
+    if not framework.always_claims:
+        return "one per object, or one per pod"
     if framework.is_propagator:
         return "of each object it creates"
     if framework.queues_pods and not framework.planners:

@@ -53,6 +53,13 @@ BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {
 FURTHER_FRAMEWORKS: Mapping[str, KnownFramework] = {
     "batch/cronjob": KnownFramework("CronJob.v1.batch", dispatches=False),
     "replicaset": KnownFramework("ReplicaSet.v1.apps", dispatches=False),
+    "serving.kserve.io/inferenceservice": KnownFramework(
+        "InferenceService.v1beta1.serving.kserve.io", dispatches=False
+    ),
+    "inference.networking.k8s.io/inferencepool": KnownFramework(
+        "InferencePool.v1.inference.networking.k8s.io", dispatches=False
+    ),
+    "kubeai.org/model": KnownFramework("Model.v1.kubeai.org", dispatches=False),
     "kubeflow.org/notebook": KnownFramework("Notebook.v1.kubeflow.org", dispatches=False),
     "tekton.dev/pipelinerun": KnownFramework("PipelineRun.v1.tekton.dev", dispatches=False),
     "flux-framework.org/minicluster": KnownFramework("MiniCluster.v1alpha2.flux-framework.org", dispatches=False),

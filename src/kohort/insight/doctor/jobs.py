@@ -104,7 +104,8 @@ def _not_covered(facts: ClusterFacts) -> Iterator[AffectedObject]:
         verb = counted(len(workloads), "pending workload requests", "pending workloads request")
         problem = f"{verb} {resource}, which it does not cover ({_workload_names(workloads)})"
         fix = (
-            f"add {resource} to coveredResources with a nominalQuota in each flavor (0 for none), or remove the request"
+            f"add {resource} to coveredResources with a nominalQuota in each flavor (0 for none), or exclude it by "
+            f"resources.excludeResourcePrefixes of the Configuration, or remove the request"
         )
         yield AffectedObject(Subject("ClusterQueue", queue), problem, fix)
 

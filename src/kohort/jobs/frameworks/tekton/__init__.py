@@ -14,11 +14,12 @@ from kohort.api.core.objects import ObjectView
 from kohort.api.fields import FieldError, invalid, not_supported
 from kohort.api.objects import METADATA
 from kohort.api.resource import Resource
+from kohort.jobs.annotated_amounts import AnnotationError
 from kohort.jobs.contract import ClusterReader, Finish, Framework, Stop, stopped_event
 from kohort.jobs.effects import Effect, PatchObject
 from kohort.jobs.equivalence import spec_pod_sets, workload_with_quota
 from kohort.jobs.errors import not_composable
-from kohort.jobs.frameworks.tekton.requests import RequestsError, total_requests
+from kohort.jobs.frameworks.tekton.requests import total_requests
 from kohort.jobs.frameworks.tekton.types import PIPELINE_RUNS, TASK_RUNS, PipelineRun
 from kohort.jobs.objects import annotations, metadata, queue_name, set_value, value_at
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count
@@ -62,6 +63,7 @@ class PipelineRunFramework(Framework):
     transit: ClassVar[tuple[Resource, ...]] = (TASK_RUNS,)
     implies: ClassVar[tuple[str, ...]] = ("pod",)
     dispatches: ClassVar[bool] = False
+    always_claims: ClassVar[bool] = False
     binds_pods: ClassVar[bool] = True
 
     @property
@@ -92,7 +94,7 @@ class PipelineRunFramework(Framework):
             return spec_pod_sets(held)
         try:
             requests = total_requests(obj)
-        except RequestsError as error:
+        except AnnotationError as error:
             raise not_composable(obj, str(error)) from None
         if self._limits_runs(obj, reads):
             requests[RUNS_RESOURCE] = "1"
@@ -158,7 +160,7 @@ class PipelineRunFramework(Framework):
             return []
         try:
             total_requests(obj)
-        except RequestsError as error:
+        except AnnotationError as error:
             return [error.error]
         return []
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kohort.api.codec import Json, JsonObject, decode_json
-from kohort.api.errors import ApiError, DecodeError
-from kohort.api.fields import ROOT, FieldError, Path, invalid, required
-from kohort.api.names import check_qualified_name
+from kohort.api.errors import DecodeError
+from kohort.api.fields import ROOT, Path, invalid, required
 from kohort.api.objects import METADATA
-from kohort.api.quantity import Quantity, QuantityError
+from kohort.api.quantity import Quantity
+from kohort.jobs.annotated_amounts import AnnotationError, annotated_amount
 from kohort.jobs.objects import annotations, value_at
 
 RULE: Final = "JOB-203"
@@ -25,22 +25,14 @@ MISSING: Final = (
 Requests = dict[str, Quantity]
 
 
-class RequestsError(ApiError):
-    """The requests of a PipelineRun are not known, or invalid."""
-
-    def __init__(self, error: FieldError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 def total_requests(obj: JsonObject) -> dict[str, str]:
-    """The requests of all tasks together; raises RequestsError."""
+    """The requests of all tasks together; raises AnnotationError."""
     given = dict(_annotated(obj))
     if given:
-        return {name: str(_amount(name, value, path)) for name, (value, path) in sorted(given.items())}
+        return {name: str(annotated_amount(name, value, path, RULE)) for name, (value, path) in sorted(given.items())}
     total = _inline_total(obj.get("spec") or {})
     if total is None:
-        raise RequestsError(required(ANNOTATIONS[REQUESTS], MISSING, RULE))
+        raise AnnotationError(required(ANNOTATIONS[REQUESTS], MISSING, RULE))
     return {name: str(total[name]) for name in sorted(total)}
 
 
@@ -59,22 +51,9 @@ def _annotated(obj: JsonObject) -> Iterator[tuple[str, tuple[Json, Path]]]:
     except (DecodeError, UnicodeEncodeError):
         found = None
     if not isinstance(found, dict) or not found:
-        raise RequestsError(invalid(path, text, 'must be a JSON object such as {"cpu": "4"}', RULE))
+        raise AnnotationError(invalid(path, text, 'must be a JSON object such as {"cpu": "4"}', RULE))
     for name, value in found.items():
         yield name, (value, path[name])
-
-
-def _amount(name: str, value: Json, path: Path) -> Quantity:
-    problem = check_qualified_name(name)
-    if problem:
-        raise RequestsError(invalid(path, name, f"is no name of a resource: {problem}", RULE))
-    try:
-        amount = Quantity.parse(value)
-    except QuantityError as error:
-        raise RequestsError(invalid(path, value, str(error), RULE)) from None
-    if amount < Quantity.parse(0):
-        raise RequestsError(invalid(path, value, "must not be negative", RULE))
-    return amount
 
 
 def _inline_total(spec: Mapping[str, Any]) -> Requests | None:
@@ -110,7 +89,7 @@ def _task_requests(task: Mapping[str, Any], settings: Mapping[str, Any], path: P
 def _requests(resources: Mapping[str, Any] | None, path: Path) -> Requests:
     """Requests of a container; they default to its limits."""
     found = {**((resources or {}).get("limits") or {}), **((resources or {}).get("requests") or {})}
-    return {name: _amount(name, value, path) for name, value in found.items()}
+    return {name: annotated_amount(name, value, path, RULE) for name, value in found.items()}
 
 
 def _add(total: Requests, more: Requests) -> None:
