@@ -26,8 +26,8 @@ from kit.builders.unqueued_jobs import NAMESPACE, make_unqueued_job
 from kit.ports import LOOPBACK, free_port
 from kit.processes import ChildProcess
 from kohort.api.resource import Resource
+from kohort.controllers.served_kinds import is_kubernetes_kind
 from kohort.jobs.builtin import built_in_frameworks
-from kohort.jobs.served_kinds import is_kubernetes_kind
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
 from kohort.webhooks.configurations import CONFIGURATIONS

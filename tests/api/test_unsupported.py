@@ -72,14 +72,8 @@ class TestObjects:
                 "spec.controllerName",
                 "MultiKueue",
             ),
-            (
-                kueue("AdmissionCheck", controllerName="kueue.x-k8s.io/provisioning-request"),
-                "spec.controllerName",
-                "ProvisioningRequest",
-            ),
             (kueue("MultiKueueCluster"), "", "MultiKueue"),
             (kueue("MultiKueueConfig"), "", "MultiKueue"),
-            (kueue("ProvisioningRequestConfig"), "", "ProvisioningRequest"),
             (
                 {"apiVersion": "batch/v1", "kind": "Job", "spec": {"managedBy": "kueue.x-k8s.io/multikueue"}},
                 "spec.managedBy",

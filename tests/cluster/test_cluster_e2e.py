@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.control_plane import ControlPlane
+from cluster.go_modules import yaml_of_module
 from cluster.nodes import simulated_nodes
 from e2e import groups_and_checks, three_racks, three_roles, three_teams
 from e2e.environment import ALL_KINDS, Environment, gpu_nodes
@@ -21,6 +22,8 @@ from kohort.manager.crds import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.startup import running_manager
 from manager.managers import LOOPBACK, NAMESPACE, TIMEOUT, configuration
+
+AUTOSCALER = "k8s.io/autoscaler/cluster-autoscaler/apis@v0.0.0-20240830133931-adfbe7e45277"
 
 
 @pytest.fixture(scope="module")
@@ -75,5 +78,6 @@ async def test_gangs_run_in_three_racks(plane: ControlPlane, config: Configurati
 async def test_groups_and_gangs_with_checks_run_in_racks(
     plane: ControlPlane, config: Configuration, tmp_path: Path
 ) -> None:
+    definition = yaml_of_module(AUTOSCALER, "config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml")
     async with running_environment(plane, config, tmp_path, groups_and_checks.nodes()) as environment:
-        await groups_and_checks.run_groups_and_checks(environment)
+        await groups_and_checks.run_groups_and_checks(environment, definition)

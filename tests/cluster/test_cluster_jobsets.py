@@ -4,20 +4,15 @@ No operator runs, so the test writes the status. On a control plane of its own, 
 """
 
 import asyncio
-import json
-import os
-import shutil
-import subprocess
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
-import yaml
 
 from cluster.control_plane import ControlPlane, ControlPlaneWithoutScheduler
+from cluster.go_modules import yaml_of_module
 from cluster.test_cluster_manager import configuration
 from jobs.jobsets import ended, make_jobset
 from kit.builders.kueue import make_cluster_queue, make_local_queue, make_resource_flavor
@@ -39,7 +34,6 @@ from manager.managers import LOOPBACK, NAMESPACE, RESOURCES, create, is_true
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-GO = {**os.environ, "GOFLAGS": "-mod=mod"}
 MODULE = "sigs.k8s.io/jobset@v0.12.0"
 JOBSETS = JobSetFramework.resource
 KEY = ObjectKey("default", "sweep")
@@ -48,12 +42,7 @@ KEY = ObjectKey("default", "sweep")
 @pytest.fixture(scope="module")
 def definition() -> Json:
     """The operator's CustomResourceDefinition, from its module."""
-    if shutil.which("go") is None:
-        pytest.skip("needs Go to download the operator's module")
-    command = ["go", "mod", "download", "-json", MODULE]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=GO, timeout=300, cwd="/")
-    folder = Path(json.loads(done.stdout)["Dir"]) / "config" / "components" / "crd" / "bases"
-    return yaml.safe_load((folder / "jobset.x-k8s.io_jobsets.yaml").read_text())
+    return yaml_of_module(MODULE, "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml")
 
 
 @pytest.fixture(scope="module")

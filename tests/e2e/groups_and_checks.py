@@ -14,11 +14,14 @@ K = "kueue.x-k8s.io/"
 TEAM, CHECKED = "groups", "checked"
 """Namespaces, each with queues of its name."""
 CHECK = "nodes-on-request"
+CONFIG = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "on-request"}
+AUTOSCALING = "autoscaling.x-k8s.io/v1"
 HOSTNAME = "kubernetes.io/hostname"
 RACK = "example.com/rack"
 RACKS = ("p0", "p1")
 NODES_PER_RACK, GPUS_PER_NODE = 4, 4
 WORKERS = 5
+SINCE = "2026-01-01T00:00:00Z"
 ALWAYS = {"restartPolicy": "Always"}
 
 Object = dict[str, Any]
@@ -41,7 +44,8 @@ def manifests() -> list[Object]:
         *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (TEAM, CHECKED)),
         _kueue("Topology", "racks-of-hosts", {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOSTNAME}]}),
         _kueue("ResourceFlavor", "grouped", {"nodeLabels": {"pool": "groups"}, "topologyName": "racks-of-hosts"}),
-        _kueue("AdmissionCheck", CHECK, {"controllerName": f"{K}provisioning-request"}),
+        _kueue(CONFIG["kind"], CONFIG["name"], {"provisioningClassName": "on-request", "podSetUpdates": _selected()}),
+        _kueue("AdmissionCheck", CHECK, {"controllerName": f"{K}provisioning-request", "parameters": CONFIG}),
         *(
             each
             for name, spec in zip((CHECKED, TEAM), active, strict=True)
@@ -93,9 +97,15 @@ def gang(name: str, pods: int) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {**spec, "suspend": True}}
 
 
-async def run_groups_and_checks(environment: Environment) -> None:
-    """All of it, one after the other."""
+def _selected() -> Object:
+    """The nodes of a request are those with a label whose value the autoscaler reports."""
+    return {"nodeSelector": [{"key": "provisioned", "valueFromProvisioningClassDetail": "nodes"}]}
+
+
+async def run_groups_and_checks(environment: Environment, definition: Object) -> None:
+    """All of it, one after the other; `definition` is that of ProvisioningRequests."""
     admin = environment.user()
+    await admin.create(definition)
     await admin.create(*manifests())
     await _contradictory_requests_are_rejected(admin)
     await _an_unknown_level_is_reported(admin)
@@ -169,7 +179,11 @@ async def _a_leader_and_its_workers_run_in_one_rack(admin: UserClient) -> None:
 
 async def _a_gang_gets_its_nodes_after_its_check(admin: UserClient) -> None:
     """TAS-40, TAS-86 to TAS-89: quota first, places when the check is ready and its nodes exist."""
-    await admin.patch(KUEUE, "AdmissionCheck", CHECK, "", _active(), "status")
+    await eventually(
+        lambda: admin.get(KUEUE, "AdmissionCheck", CHECK),
+        lambda found: condition(found, "Active")[0] == "True",
+        "the check is active",
+    )
     await admin.create(gang("late", 2))
     waiting = await eventually(
         lambda: admin.workload_of("late", CHECKED),
@@ -200,13 +214,20 @@ async def _a_gang_gets_its_nodes_after_its_check(admin: UserClient) -> None:
 
 
 async def _check_is_ready(admin: UserClient, workload: str) -> None:
-    """The controller of the check allows only nodes that it is about to provision."""
-    update = {"name": "main", "nodeSelector": {"provisioned": "late"}}
-    state = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    status = {"admissionChecks": [{**state, "podSetUpdates": [update]}]}
-    await admin.patch(KUEUE, "Workload", workload, CHECKED, {"status": status}, "status")
-
-
-def _active() -> Object:
-    active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
-    return {"status": {"conditions": [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+    """The autoscaler accepts the request, and reports nodes that it is about to provision (MK-21, MK-25, MK-28)."""
+    name = f"{workload}-{CHECK}-1"
+    request = await eventually(
+        lambda: admin.get(AUTOSCALING, "ProvisioningRequest", name, CHECKED),
+        lambda found: found is not None,
+        "a request",
+    )
+    assert request is not None
+    (pod_set,) = request["spec"]["podSets"]
+    assert await admin.get("v1", "PodTemplate", pod_set["podTemplateRef"]["name"], CHECKED) is not None
+    for reported in (["Accepted"], ["Accepted", "Provisioned"]):
+        conditions = [
+            {"type": each, "status": "True", "reason": each, "message": "", "lastTransitionTime": SINCE}
+            for each in reported
+        ]
+        status = {"conditions": conditions, "provisioningClassDetails": {"nodes": "late"}}
+        await admin.patch(AUTOSCALING, "ProvisioningRequest", name, CHECKED, {"status": status}, "status")

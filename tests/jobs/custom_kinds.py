@@ -11,8 +11,8 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.merge import difference, merge
 from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
+from kohort.controllers.served_kinds import is_kubernetes_kind
 from kohort.jobs.contract import Framework
-from kohort.jobs.served_kinds import is_kubernetes_kind
 
 Json = Any
 

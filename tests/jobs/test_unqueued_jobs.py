@@ -13,9 +13,9 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.resource import Resource
 from kohort.controllers.context import ManagerSettings
+from kohort.controllers.served_kinds import is_kubernetes_kind
 from kohort.jobs.assume_cache import CachedObject, CachedResource
 from kohort.jobs.builtin import built_in_frameworks
-from kohort.jobs.served_kinds import is_kubernetes_kind
 from kohort.kube.indexer import Indexer
 
 FRAMEWORKS = tuple(built_in_frameworks())

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from checks.provisioning_harness import definition
 from e2e import groups_and_checks, three_racks, three_roles, three_teams
 from e2e.environment import ALL_KINDS, Environment, gpu_nodes
 from kohort.api.config.v1beta2 import Configuration
@@ -49,4 +50,4 @@ async def test_gangs_run_in_three_racks() -> None:
 
 async def test_groups_and_gangs_with_checks_run_in_racks() -> None:
     async with running_environment(groups_and_checks.nodes(), configuration(integrations=ALL_KINDS)) as environment:
-        await groups_and_checks.run_groups_and_checks(environment)
+        await groups_and_checks.run_groups_and_checks(environment, definition())

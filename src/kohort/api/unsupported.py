@@ -13,7 +13,7 @@ from kohort.api.fields import ROOT, Path
 from kohort.api.gates import Gate
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
-from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
+from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER
 from kohort.api.resource import GroupKind, Resource, resource_of
 
 NOT_SUPPORTED: Final = "not supported by this version of Kohort yet"
@@ -98,14 +98,6 @@ MULTIKUEUE = Capability(
     ),
     settings=("multiKueue",),
 )
-PROVISIONING = Capability(
-    "ProvisioningRequest",
-    "no nodes are requested, and a ClusterQueue with such a check admits nothing",
-    kinds=frozenset({(GROUP, "ProvisioningRequestConfig")}),
-    members=(RequestingMember((GROUP, "AdmissionCheck"), ("spec", "controllerName"), PROVISIONING_CONTROLLER),),
-    check_controller=PROVISIONING_CONTROLLER,
-    gates=frozenset({Gate.CleanupProvisioningRequestsOnEviction}),
-)
 DEVICE_COUNTERS = Capability(
     "counting devices by counters, capacities or extended resources",
     "DeviceClasses with sources are refused, and extended resources count under their own names",
@@ -120,7 +112,6 @@ DEVICE_COUNTERS = Capability(
 
 UNSUPPORTED: Final[tuple[Capability, ...]] = (
     MULTIKUEUE,
-    PROVISIONING,
     DEVICE_COUNTERS,
     _jobs("AppWrapper", {"workload.codeflare.dev/appwrapper": "AppWrapper.v1beta2.workload.codeflare.dev"}),
     _jobs(

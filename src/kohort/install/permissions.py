@@ -54,6 +54,13 @@ RELATED_RESOURCES = (
 )
 """Resources that affect requests of pods, node failures and which frameworks are on; events."""
 
+PROVISIONING = (
+    Permission("autoscaling.x-k8s.io", ("provisioningrequests",), ("create", "delete", *READ, *WRITE)),
+    Permission("autoscaling.x-k8s.io", ("provisioningrequests/status",), ("get",)),
+    Permission("", ("podtemplates",), ("create", "delete", *READ, *WRITE)),
+)
+"""Requests for nodes, and their pod templates (MK-21, MK-22)."""
+
 CA_INJECTION = (
     Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
     Permission("admissionregistration.k8s.io", ("validatingwebhookconfigurations",), FOLLOW),
@@ -90,7 +97,7 @@ REVIEWS = (
 def manager_permissions(frameworks: Iterable[Framework]) -> tuple[Permission, ...]:
     """Cluster-wide permissions: the manager's own, and those that job frameworks declare."""
     jobs = dict.fromkeys(permission for framework in frameworks for permission in framework.permissions)
-    return (*QUEUES, *jobs, *RELATED_RESOURCES, *CA_INJECTION, *REVIEWS)
+    return (*QUEUES, *jobs, *RELATED_RESOURCES, *PROVISIONING, *CA_INJECTION, *REVIEWS)
 
 
 SECRETS = Permission("", ("secrets",), ("create", "get", "list", "update", "watch"))

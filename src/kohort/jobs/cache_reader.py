@@ -12,10 +12,10 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, ResourceFlavor, Workload, Wor
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
+from kohort.controllers.served_kinds import KindAvailability
 from kohort.jobs.assume_cache import CachedResource, ObjectAssumeCache
 from kohort.jobs.contract import ReconciledKind
 from kohort.jobs.expectations import UidExpectations
-from kohort.jobs.served_kinds import KindAvailability
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
 from kohort.kube.options import ListScope

@@ -12,6 +12,7 @@ from kohort.api.codec import JsonObject, encode
 from kohort.api.conditions import truncate_note
 from kohort.api.errors import DecodeError
 from kohort.controllers.context import ControllerContext
+from kohort.controllers.served_kinds import KindAvailability
 from kohort.jobs.ancestors import managed_ancestor
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework, JobKey, ReconciledKind
@@ -22,7 +23,6 @@ from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.planning import plan_pass
 from kohort.jobs.reconcile_pass import PassPlan
 from kohort.jobs.registry import FrameworkRegistry
-from kohort.jobs.served_kinds import KindAvailability
 from kohort.jobs.shapes import check_shape
 from kohort.jobs.triggers import JobEventMapper
 from kohort.kube.controller import Controller, RequeueAfter

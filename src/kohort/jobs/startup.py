@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
+from kohort.controllers.served_kinds import KindAvailability, ServedKinds, definition_name, is_kubernetes_kind
 from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework
 from kohort.jobs.expectations import UidExpectations
@@ -14,7 +15,6 @@ from kohort.jobs.failure_recovery import running_failure_recovery
 from kohort.jobs.planners import PlannerReconciler
 from kohort.jobs.reconciler import JobReconciler, KindReconciler
 from kohort.jobs.registry import FrameworkRegistry
-from kohort.jobs.served_kinds import KindAvailability, ServedKinds, definition_name, is_kubernetes_kind
 from kohort.jobs.ungating.controller import PodUngater
 from kohort.jobs.ungating.elastic_pods import ElasticGatePolicy
 from kohort.jobs.ungating.started_pods import StartedPods

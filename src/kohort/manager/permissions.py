@@ -15,7 +15,7 @@ from kohort.api.core.events import Event
 from kohort.api.core.leases import Lease
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import Node, PriorityClass, RuntimeClass
-from kohort.api.core.pods import Pod
+from kohort.api.core.pods import Pod, PodTemplate
 from kohort.api.gates import Gate
 from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import (
@@ -23,12 +23,14 @@ from kohort.api.kueue.v1beta2 import (
     ClusterQueue,
     Cohort,
     LocalQueue,
+    ProvisioningRequestConfig,
     ResourceFlavor,
     Topology,
     Workload,
     WorkloadPriorityClass,
 )
 from kohort.api.resource import Resource
+from kohort.checks.provisioning.names import REQUESTS
 from kohort.controllers.context import ManagerSettings
 from kohort.jobs.registry import FrameworkRegistry
 from kohort.kube.client import Client
@@ -137,6 +139,13 @@ def declaration_permissions(namespace: str) -> Iterator[RequiredPermission]:
     return (RequiredPermission.on(ConfigMap.resource, verb, namespace=namespace) for verb in WATCH)
 
 
+def provisioning_permissions() -> Iterator[RequiredPermission]:
+    """Permissions of the ProvisioningRequest check: requests for nodes with their pod templates (MK-21, MK-22)."""
+    yield from watch_permissions((REQUESTS, ProvisioningRequestConfig.info.resource))
+    yield from (RequiredPermission.on(REQUESTS, verb) for verb in ("create", "delete"))
+    yield from (RequiredPermission.on(PodTemplate.resource, verb) for verb in ("get", "create", "patch", "delete"))
+
+
 def topology_permissions() -> Iterator[RequiredPermission]:
     """Permissions for topology-aware scheduling: to watch nodes, and to ungate pods and fail stuck ones (TAS-106)."""
     yield from watch_permissions(view.resource for view in (Node, Pod))
@@ -152,6 +161,7 @@ def startup_permissions(settings: ManagerSettings) -> Iterator[RequiredPermissio
     yield from queue_permissions()
     yield from replica_permissions()
     yield from declaration_permissions(namespace)
+    yield from provisioning_permissions()
     if settings.gates.enabled(Gate.TopologyAwareScheduling):
         yield from topology_permissions()
     if configuration.internal_cert_management.enable:

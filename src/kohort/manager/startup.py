@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
+from kohort.checks.startup import running_admission_checks
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
 from kohort.jobs.cache_reader import CacheReader
@@ -130,7 +131,8 @@ class _Start:
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
         always = (running_queue_gauges, self._declared_frameworks)
-        groups = ControllerGroups(always=always, leading=(running_leader_controllers, self._jobs))
+        leading = (running_leader_controllers, self._jobs, running_admission_checks)
+        groups = ControllerGroups(always=always, leading=leading)
         loop = LeadershipLoop(self.manager, client, metrics, groups, self._on_synced)
         await self._stack.enter_async_context(_running_loop(loop))
 

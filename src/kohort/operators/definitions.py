@@ -9,7 +9,7 @@ from typing import Any, Final
 from kohort.api.codec import JsonObject
 from kohort.api.kinds import AGE
 from kohort.api.resource import Resource
-from kohort.jobs.served_kinds import definition_name
+from kohort.controllers.served_kinds import definition_name
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.operators.contract import StandIn

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from api.manifest_sets import QUEUE, flavor, job, kueue, report, warnings
 from kohort.api.manifests import WarningCode
 from kohort.api.manifests.known_kinds import KUBERNETES_KINDS, is_known_kind
@@ -24,14 +22,13 @@ def found(*values: Json) -> list[tuple[str, str, str]]:
 
 
 class TestNotSupported:
-    @pytest.mark.parametrize("kind", ["MultiKueueConfig", "ProvisioningRequestConfig"])
-    def test_a_kind_of_a_missing_capability(self, kind: str) -> None:
-        specs: dict[str, Json] = {
-            "MultiKueueConfig": {"clusters": ["a"]},
-            "ProvisioningRequestConfig": {"provisioningClassName": "c"},
-        }
-        ((code, field, _),) = found(kueue(kind, "x", **specs[kind]))
+    def test_a_kind_of_a_missing_capability(self) -> None:
+        ((code, field, _),) = found(kueue("MultiKueueConfig", "x", clusters=["a"]))
         assert (code, field) == ("W401", "")
+
+    def test_a_provisioning_request_check_is_supported(self) -> None:
+        check = kueue("AdmissionCheck", "x", controllerName="kueue.x-k8s.io/provisioning-request")
+        assert found(kueue("ProvisioningRequestConfig", "x", provisioningClassName="c"), check) == []
 
     def test_a_job_of_an_unsupported_framework(self) -> None:
         ((code, field, message),) = found(foreign("workload.codeflare.dev/v1beta2", "AppWrapper", **{QUEUE: "lq"}))

@@ -25,6 +25,11 @@ class ServedKinds:
     def __init__(self, informers: SharedInformerFactory) -> None:
         self._definitions: Informer[CustomResourceDefinition] = informers.of(CustomResourceDefinition)
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether the definitions are known."""
+        return self._definitions.synced
+
     async def wait_for_sync(self) -> None:
         """Wait until the definitions are known."""
         await self._definitions.wait_for_sync()
