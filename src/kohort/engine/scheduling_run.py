@@ -148,7 +148,8 @@ class CycleRunner:
         outcome = cycle.run(heads, self._context, now)
         parked = [self._requeue(entry, now) for entry in outcome.waits]
         moved = outcome.progressed or any(parked)
-        self._note_places([entry for entry in outcome.waits if not (moved and _lost_in_cycle(entry))])
+        if self._store.topology:
+            self._note_places([entry for entry in outcome.waits if not (moved and _lost_in_cycle(entry))])
         return TreeCycleResult(outcome.decisions, moved, self._scan(outcome.waits))
 
     def _head(self, queue: ClusterQueueInfo, now: datetime) -> Head | None:
