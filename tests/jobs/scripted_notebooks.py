@@ -52,7 +52,7 @@ class ScriptedNotebookController:
         if replicas and pod is None:
             await self._cluster.submit(_pod(stateful_set, name))
         elif not replicas and pod is not None:
-            await self._cluster.delete(pod)
+            await self._cluster.delete({"apiVersion": "v1", "kind": "Pod", **pod})
         pod = (await self._cluster.pods()).get(name)
         is_ready = pod is not None and not pod["spec"].get("schedulingGates")
         await self._cluster.report(stateful_set, replicas=replicas, readyReplicas=int(is_ready))

@@ -156,12 +156,21 @@ async def test_a_notebook_is_edited_while_it_is_stopped(cluster: CustomKindsHarn
 async def test_without_the_framework_of_stateful_sets_the_pod_is_queued() -> None:
     """JOB-209"""
     async with running_custom_kinds(PodFramework(), definitions=(NOTEBOOKS,)) as cluster:
-        owner = make_object(NOTEBOOKS, "wb-alice", notebook()["spec"])
-        await cluster.manager.create(owner)
-        pod = await cluster.submit(make_sent_pod("wb-alice-0", "2"))
-        assert not pod["spec"].get("schedulingGates")
-        (workload,) = await cluster.manager.workloads()
-        assert workload["metadata"]["name"].startswith("pod-wb-alice-0-")
+        controller = ScriptedNotebookController(cluster)
+        sent = notebook()
+        await cluster.manager.create(sent)
+        await controller.act(sent)
+        assert not (await cluster.pods())["wb-alice-0"]["spec"].get("schedulingGates")
+        (first,) = await cluster.manager.workloads()
+        assert first["metadata"]["name"].startswith("pod-wb-alice-0-")
+
+        await cluster.change(sent, {"metadata": {"annotations": {STOPPED: "2026-01-31T12:00:00Z"}}})
+        await controller.act(sent)
+        assert await cluster.pods() == {}
+        await cluster.change(sent, {"metadata": {"annotations": {STOPPED: None}}})
+        await controller.act(sent)
+        names = {each["metadata"]["name"] for each in await cluster.manager.workloads()}
+        assert len(names - {first["metadata"]["name"]}) == 1
 
 
 def test_a_notebook_warns_of_what_a_preemption_does() -> None:

@@ -51,12 +51,14 @@ class WebhookCaller:
         return errors
 
     async def review(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
-        """The object with defaults, and the errors if it is rejected."""
+        """The object with defaults, and the errors if it is rejected; without a webhook for its kind, as it is."""
+        framework = next((each for each in self._frameworks if each.resource.kind == new["kind"]), None)
+        if framework is None:
+            return new, []
         context = self._harness.manager.context
         registry = registry_of(context.settings.configuration, self._frameworks)
         gatherer = JobContextBuilder(context, registry, CacheReader(context, UidExpectations()))
         facts = await gatherer.build(new, is_new=old is None, author=None)
-        (framework,) = (each for each in self._frameworks if each.resource.kind == new["kind"])
         made, _ = default_job(framework, new, facts)
         errors, _ = validate_job(framework, made, old, facts)
         return made, [str(error) for error in errors]
