@@ -11,7 +11,7 @@ from kohort.api.config import parse_configuration
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.parsing import ParsingContext
 from kohort.api.gates import Gate
-from kohort.api.unsupported import UNSUPPORTED, UNSUPPORTED_FRAMEWORKS, notices
+from kohort.api.unsupported import UNSUPPORTED, notices
 from kohort.jobs.builtin import built_in_frameworks
 
 Json = Any
@@ -34,10 +34,6 @@ def job(kind: str = "Job", version: str = "batch/v1", annotations: Json = None, 
     }
 
 
-def found(value: Json) -> dict[str, str]:
-    return {notice.path.text: notice.message for notice in notices(value)}
-
-
 def warned(configuration: Json, **surroundings: Json) -> list[str]:
     head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
     result = parse_configuration({**head, **configuration}, ParsingContext(**surroundings))
@@ -46,14 +42,8 @@ def warned(configuration: Json, **surroundings: Json) -> list[str]:
 
 
 class TestTable:
-    def test_every_framework_of_kueue_is_built_in_or_unsupported(self) -> None:
-        ours = {each.name for each in built_in_frameworks()}
-        assert set(UNSUPPORTED_FRAMEWORKS) == set(BUILT_IN_FRAMEWORKS) - ours
-
-    @pytest.mark.parametrize("name", sorted(UNSUPPORTED_FRAMEWORKS))
-    def test_a_framework_has_the_kind_named_in_the_configuration(self, name: str) -> None:
-        resource = UNSUPPORTED_FRAMEWORKS[name]
-        assert f"{resource.kind}.{resource.version}.{resource.group}" == BUILT_IN_FRAMEWORKS[name].kind
+    def test_every_framework_of_kueue_is_built_in(self) -> None:
+        assert set(BUILT_IN_FRAMEWORKS) - {each.name for each in built_in_frameworks()} == set()
 
     def test_every_gate_that_no_code_reads_is_unsupported(self) -> None:
         source = Path(kohort.__file__).parent
@@ -95,13 +85,6 @@ class TestObjects:
         assert notice.path.text == path
         assert notice.message.startswith(f"{name} is not supported by this version of Kohort yet: ")
 
-    @pytest.mark.parametrize("resource", UNSUPPORTED_FRAMEWORKS.values(), ids=lambda each: each.kind)
-    def test_a_job_of_an_unsupported_framework_that_names_a_queue(self, resource: Any) -> None:
-        value = job(resource.kind, f"{resource.group}/v9", **{QUEUE: "team-a"})
-        (message,) = found(value).values()
-        assert message.startswith(f"{resource.kind} is not supported by this version of Kohort yet: no Workload")
-        assert notices(job(resource.kind, f"{resource.group}/v9")) == []
-
     @pytest.mark.parametrize(
         "value",
         [
@@ -121,15 +104,15 @@ class TestObjects:
 
 
 class TestConfiguration:
-    def test_unsupported_frameworks_are_listed_in_one_line(self) -> None:
-        frameworks = ["batch/job", "sparkoperator.k8s.io/sparkapplication", "workload.codeflare.dev/appwrapper"]
-        (line,) = warned({"integrations": {"frameworks": frameworks}})
-        assert line.startswith("integrations.frameworks: not supported by this version of Kohort yet")
-        assert line.endswith("sparkoperator.k8s.io/sparkapplication, workload.codeflare.dev/appwrapper")
-
-    def test_a_framework_of_an_installed_package_is_supported(self) -> None:
-        frameworks = {"integrations": {"frameworks": ["sparkoperator.k8s.io/sparkapplication"]}}
-        assert warned(frameworks, managed=frozenset({"sparkoperator.k8s.io/sparkapplication"})) == []
+    def test_a_framework_whose_gate_is_off_has_no_effect(self) -> None:
+        frameworks = {"integrations": {"frameworks": ["batch/job", "sparkoperator.k8s.io/sparkapplication"]}}
+        gate = "SparkApplicationIntegration"
+        assert warned(frameworks) == [
+            "integrations.frameworks: sparkoperator.k8s.io/sparkapplication has no effect while feature gate "
+            f"{gate} is disabled"
+        ]
+        assert warned({**frameworks, "featureGates": {gate: True}}) == []
+        assert warned(frameworks, gate_flag=f"{gate}=true") == []
 
     @pytest.mark.parametrize(
         ("gate", "name"),

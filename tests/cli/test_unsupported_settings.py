@@ -19,8 +19,6 @@ def test_install_warns_of_what_its_configuration_requests(tmp_path: Path) -> Non
     result = CliRunner().invoke(install, ["--config", str(file), "--feature-gates", "MultiKueue=true"])
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "warning: integrations.frameworks: not supported by this version of Kohort yet, "
-        "no Workload is created for their jobs: workload.codeflare.dev/appwrapper",
         "warning: multiKueue.dispatcherName: the setting has no effect: "
         "MultiKueue is not supported by this version of Kohort yet",
         f"warning: featureGates[MultiKueue]: {NO_EFFECT}",

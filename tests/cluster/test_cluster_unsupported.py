@@ -20,7 +20,6 @@ from manager.managers import NAMESPACE, configuration, webhook_url
 from manager.unsupported_requests import (
     a_queue_with_an_unsupported_check_names_the_cause,
     called_webhooks,
-    jobs_of_an_unsupported_framework_are_warned_of,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -46,10 +45,6 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
             yield found
     finally:
         await found.close()
-
-
-async def test_jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None:
-    await jobs_of_an_unsupported_framework_are_warned_of(client)
 
 
 async def test_a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> None:

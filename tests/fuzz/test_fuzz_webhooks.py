@@ -147,6 +147,43 @@ RAY_CLUSTER = {
 }
 STEP = {"name": "s", "computeResources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
 STEPS = {"name": "a", "taskSpec": {"stepTemplate": STEP, "steps": [STEP], "sidecars": [STEP]}}
+SPARK_ROLE = {
+    "template": TEMPLATE,
+    "cores": 1,
+    "coreRequest": "1",
+    "coreLimit": "2",
+    "memory": "2g",
+    "memoryLimit": "3g",
+    "memoryOverhead": "100m",
+    "gpu": {"name": "nvidia.com/gpu", "quantity": 1},
+    "labels": {"a": "b"},
+    "annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"},
+    "nodeSelector": {"a": "b"},
+    "tolerations": POD["tolerations"],
+    "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    "sidecars": POD["containers"],
+    "initContainers": POD["containers"],
+    "priorityClassName": "p",
+}
+WRAPPED_JOB = {"apiVersion": "batch/v1", "kind": "Job", "metadata": METADATA, "spec": JOB}
+WRAPPED_SET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"replicatedJobs": JOB_SETS}}
+WRAPPED_RAY = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": RAY_CLUSTER}
+TAS = "workload.codeflare.dev.appwrapper/tas-"
+DECLARED = {
+    "path": "template.spec.parts[0].template",
+    "replicas": 2,
+    "annotations": {f"{TAS}pod-index-label": "example.com/index", f"{TAS}sub-group-count": "1"},
+}
+COMPONENTS = [
+    {"template": WRAPPED_JOB, "podSets": [{"path": "template.spec.template", "replicas": 2}]},
+    {"template": WRAPPED_SET},
+    {"template": WRAPPED_RAY, "podSetInfos": [{"labels": {"a": "b"}, "schedulingGates": [{"name": "g"}]}]},
+    {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": POD}},
+    {
+        "template": {"apiVersion": "example.com/v1", "kind": "Part", "spec": {"parts": [{"template": TEMPLATE}]}},
+        "podSets": [DECLARED],
+    },
+]
 LEADERS = {"size": 2, "leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE}
 SPECS: dict[str, Json] = {
     "raycluster": {"suspend": True, "managedBy": "", **RAY_CLUSTER},
@@ -159,6 +196,18 @@ SPECS: dict[str, Json] = {
         "rayClusterSpec": RAY_CLUSTER,
     },
     "rayservice": {"rayClusterConfig": RAY_CLUSTER},
+    "appwrapper": {"suspend": True, "managedBy": "", "components": COMPONENTS},
+    "sparkapplication": {
+        "suspend": True,
+        "type": "Scala",
+        "mode": "cluster",
+        "nodeSelector": {"a": "b"},
+        "memoryOverheadFactor": "0.2",
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "driver": SPARK_ROLE,
+        "executor": {**SPARK_ROLE, "instances": 2},
+        "dynamicAllocation": {"enabled": False},
+    },
     "leaderworkerset": {"replicas": 2, "startupPolicy": "LeaderCreated", "leaderWorkerTemplate": LEADERS},
     "jobset": {"suspend": True, "managedBy": "", "replicatedJobs": JOB_SETS},
     "pytorchjob": {"runPolicy": RUN_POLICY, "pytorchReplicaSpecs": REPLICAS},
@@ -204,6 +253,8 @@ SPECS: dict[str, Json] = {
     "localqueue": {"clusterQueue": "q"},
 }
 KINDS = {
+    "appwrapper": ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+    "sparkapplication": ("sparkoperator.k8s.io/v1beta2", "SparkApplication"),
     "raycluster": ("ray.io/v1", "RayCluster"),
     "rayjob": ("ray.io/v1", "RayJob"),
     "rayservice": ("ray.io/v1", "RayService"),

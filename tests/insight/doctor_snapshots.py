@@ -9,7 +9,6 @@ from kit.builders.core import Object, make_condition, make_container, make_objec
 from kit.builders.kueue import make_cluster_queue, make_cohort, make_pod_set, make_resource_group, make_workload
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time, parse_time
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor.model import DoctorCheck, DoctorFinding
 from kohort.insight.doctor.runner import CHECKS, EXTRA_KINDS, run_checks
 from kohort.insight.listing import IncompleteKind, KindListing, ListedKind, kind_of, listed_resource
@@ -29,7 +28,7 @@ def snapshot(*objects: Object, unseen: Iterable[IncompleteKind] = ()) -> Snapsho
     """A snapshot of these objects, without the kinds that the user must not list."""
     hidden = {each.kind: each for each in unseen}
     found: dict[ListedKind, KindListing] = {}
-    kinds: tuple[ListedKind, ...] = (*DECIDING, *EXTRA_KINDS, *UNSUPPORTED_FRAMEWORKS.values())
+    kinds: tuple[ListedKind, ...] = (*DECIDING, *EXTRA_KINDS)
     for struct in kinds:
         kind, name = kind_of(struct), listed_resource(struct).kind
         page = kind.page(json.dumps({"items": [_stored(each) for each in objects if each["kind"] == name]}).encode())
@@ -119,11 +118,6 @@ def running(name: str = "w", cluster_queue: str = "cq", cpus: int = 1, since: st
     conditions = (condition("QuotaReserved", since=moment), condition("Admitted", since=moment))
     requests = {"cpu": str(cpus)}
     return workload(name, rest.pop("queue", "lq"), 1, *conditions, requests=requests, status=status, **rest)
-
-
-def application(name: str = "sweep", labels: Object | None = None, **metadata: Any) -> Object:
-    found = make_object("sparkoperator.k8s.io/v1beta2", "SparkApplication", name, "default", labels, spec={})
-    return {**found, "metadata": {**found["metadata"], **metadata}}
 
 
 def owned_by(kind: str, name: str) -> Object:

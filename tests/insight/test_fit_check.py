@@ -194,7 +194,7 @@ def test_kinds_without_queueing_are_listed_separately() -> None:
     )
     assert [reader.is_queued(each) for each in (service, job, asking)] == [False, True, True]
     (candidate,) = reader.candidates([asking])
-    assert candidate.problem.startswith("unsupported kind x.io/v1 Train: available: CronJob, Deployment, ")
+    assert candidate.problem.startswith("unsupported kind x.io/v1 Train: available: AppWrapper, CronJob, ")
 
 
 def test_an_admission_check_between_quota_and_start_is_reported() -> None:

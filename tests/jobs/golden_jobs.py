@@ -27,12 +27,14 @@ KINDS_READ = (
 )
 """Kinds that passes read."""
 
+SPARK = "sparkoperator.k8s.io/sparkapplication"
+
 Json = Any
 
 
 def gates_of(case: Json) -> FeatureGates:
     """The gates of a case."""
-    on = set(DEFAULT_GATES.on)
+    on = {*DEFAULT_GATES.on, *([Gate.SparkApplicationIntegration] if case.get("framework") == SPARK else [])}
     for name, enabled in case.get("featureGates", {}).items():
         (on.add if enabled else on.discard)(Gate[name])
     return FeatureGates(frozenset(on))
@@ -62,7 +64,8 @@ def _selector(text: str) -> LabelSelector:
 def harness_of(case: Json, *frameworks: Framework) -> PassHarness:
     """The harness of a case."""
     configuration = configuration_of(case)
-    harness = PassHarness(registry_of(configuration, frameworks), configuration, gates_of(case))
+    gates = gates_of(case)
+    harness = PassHarness(registry_of(configuration, frameworks, gates), configuration, gates)
     for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
         if obj["kind"] in KINDS_READ:
             harness.put(obj)

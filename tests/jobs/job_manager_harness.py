@@ -84,7 +84,7 @@ class JobManagerHarness(ManagerHarness):
         client = Client(transport, self.clock)
         context = await stack.enter_async_context(running_manager_context(client, settings, leads))
         await stack.enter_async_context(running_core_controllers(context))
-        self.registry = registry_of(settings.configuration, self.frameworks)
+        self.registry = registry_of(settings.configuration, self.frameworks, settings.gates)
         await stack.enter_async_context(running_job_reconcilers(context, self.registry))
         self.manager = ManagerProcess(context, transport, stack)
         if self.crashes_at_every_write:

@@ -59,6 +59,8 @@ async def passes(harness: PassHarness, framework: Framework, obj: Json) -> list[
             return messages
         try:
             seen = await harness.reconcile(framework, key)
+        except DecodeError as error:
+            return [str(error)]
         except Exception:
             # The reconciler records an event in this case, and waits for a change.
             with pytest.raises(DecodeError) as caught:

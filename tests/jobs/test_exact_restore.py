@@ -2,18 +2,22 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.actions import admit, newest_workload, pass_harness, preempt, run_until_settled
+from jobs.app_wrappers import FAILED, SUCCEEDED, make_app_wrapper, wrapped_job, wrapped_part, wrapped_service
 from jobs.jobsets import ended, make_jobset, pod_template, replicated_job
 from jobs.simulations import make_simulation, simulation_framework
-from kohort.api.codec import encode
+from jobs.spark_applications import in_state, make_application, role
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.conditions import is_finished, is_reserved
 from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.frameworks.appwrapper import AppWrapperFramework
 from kohort.jobs.frameworks.jobset import JobSetFramework
+from kohort.jobs.frameworks.sparkapplication import SparkApplicationFramework
 from kohort.jobs.registry import FrameworkRegistry
 
 Json = Any
@@ -60,14 +64,52 @@ def jobsets(draw: st.DrawFn) -> Json:
 def simulations(draw: st.DrawFn) -> Json:
     found = make_simulation("ns")
     found["spec"]["coordinator"]["template"] = draw(TEMPLATES)
-    for role in found["spec"]["roles"]:
-        role["template"] = draw(TEMPLATES)
+    for each in found["spec"]["roles"]:
+        each["template"] = draw(TEMPLATES)
     return found
 
 
+ENTRIES_OF_ROLES: st.SearchStrategy[Json] = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(
+            ("labels", "annotations", "nodeSelector"), st.dictionaries(NAMES, NAMES, min_size=1, max_size=2)
+        ),
+        "tolerations": TOLERATIONS,
+        "template": TEMPLATES,
+    },
+)
+
+
+@st.composite
+def app_wrappers(draw: st.DrawFn) -> Json:
+    components = draw(
+        st.lists(
+            st.one_of(
+                st.builds(lambda count, template: wrapped_job(count, template), st.integers(0, 5), TEMPLATES),
+                st.builds(wrapped_part, TEMPLATES, TEMPLATES),
+                st.builds(wrapped_service),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    return make_app_wrapper(*components, wrapped_job(1), namespace="ns", suspend=True)
+
+
+@st.composite
+def applications(draw: st.DrawFn) -> Json:
+    driver, executor = (role(**draw(ENTRIES_OF_ROLES)) for _ in range(2))
+    executor |= draw(st.fixed_dictionaries({}, optional={"instances": st.integers(0, 5)}))
+    selector: Json = draw(st.fixed_dictionaries({}, optional={"nodeSelector": st.just({"z": "1"})}))
+    return make_application(namespace="ns", driver=driver, executor=executor, suspend=True, **selector)
+
+
 KINDS: dict[str, tuple[Framework, st.SearchStrategy[Json]]] = {
+    "AppWrapper": (AppWrapperFramework(), app_wrappers()),
     "JobSet": (JobSetFramework(), jobsets()),
     "Simulation": (simulation_framework(), simulations()),
+    "SparkApplication": (SparkApplicationFramework(), applications()),
 }
 
 
@@ -76,6 +118,11 @@ def staged(framework: Framework, obj: Json) -> Any:
     harness.registry = FrameworkRegistry(harness.registry.frameworks, frozenset({framework.name}), frozenset())
     harness.put(obj)
     return harness
+
+
+def in_order(obj: Json) -> bytes:
+    """The object as API servers write it: with its members in order."""
+    return msgspec.json.encode(obj, order="sorted")
 
 
 def stored_job(harness: Any, obj: Json) -> Json:
@@ -103,21 +150,29 @@ async def test_a_stopped_job_is_what_it_was(kind: str, data: st.DataObject) -> N
         assert [(each.name, each.count) for each in framework.pod_sets(running, harness)] == counts
         preempt(harness, newest_workload(harness))
         await run_until_settled(harness, framework, key)
-        assert encode(stored_job(harness, obj)) == encode(before)
+        assert in_order(stored_job(harness, obj)) == in_order(before)
     assert len(harness.workloads) == 1, "it keeps its Workload"
 
 
-@pytest.mark.parametrize("status", [ended("Completed"), ended("Failed")], ids=["completed", "failed"])
+ENDS: dict[str, tuple[Json, ...]] = {
+    "AppWrapper": (SUCCEEDED, FAILED),
+    "JobSet": (ended("Completed"), ended("Failed")),
+    "SparkApplication": (in_state("COMPLETED"), in_state("FAILED"), in_state("SUBMISSION_FAILED")),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
 @pytest.mark.parametrize("suspended", [True, False])
-@settings(max_examples=30, deadline=None)
-@given(obj=jobsets())
-async def test_a_finished_jobset_frees_its_quota(status: Json, suspended: bool, obj: Json) -> None:
-    framework, key = JobSetFramework(), JobKey("ns", obj["metadata"]["name"])
-    harness = staged(framework, obj)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+async def test_a_finished_job_frees_its_quota(kind: str, suspended: bool, data: st.DataObject) -> None:
+    framework, objects = KINDS[kind]
+    obj, status = data.draw(objects), data.draw(st.sampled_from(ENDS[kind]))
+    harness, key = staged(framework, obj), JobKey("ns", obj["metadata"]["name"])
     await run_until_settled(harness, framework, key)
     admit(harness, newest_workload(harness))
     await run_until_settled(harness, framework, key)
-    harness.patch("JobSet", ObjectKey("ns", key.name), {"spec": {"suspend": suspended}, "status": status})
+    harness.patch(kind, ObjectKey("ns", key.name), {"spec": {"suspend": suspended}, "status": status})
     await run_until_settled(harness, framework, key)
     workload = newest_workload(harness)
     assert is_finished(workload)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jobs.golden_jobs import configuration_of, events_of, harness_of, without_empty, without_zero
+from jobs.golden_jobs import SPARK, configuration_of, events_of, harness_of, without_empty, without_zero
 from jobs.pass_harness import PassHarness, PassResult
 from kit.golden.recordings import job_recording
 from kohort.api.codec import from_json, to_json
@@ -22,6 +22,7 @@ from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.frameworks.sparkapplication.node_selector import NODE_SELECTOR_ANNOTATION
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import requests_slices, value_at
@@ -31,7 +32,17 @@ from kohort.jobs.workload_builder import stored
 
 Json = Any
 
-FILES = ("jobset", "kubeflow", "mpijob", "raycluster", "rayjob", "rayservice", "trainjob")
+FILES = (
+    "appwrapper",
+    "jobset",
+    "kubeflow",
+    "mpijob",
+    "raycluster",
+    "rayjob",
+    "rayservice",
+    "sparkapplication",
+    "trainjob",
+)
 FRAMEWORKS = {each.name: each for each in built_in_frameworks()}
 TRAIN = "trainer.kubeflow.org/trainjob"
 UNRECORDED_STOPS = {TRAIN: [""]}
@@ -39,6 +50,7 @@ UNRECORDED_STOPS = {TRAIN: [""]}
 
 
 DIFFERENT = {
+    ("AppWrapper", "only a service"): "DEV-14: it is rejected",
     ("RayJob", "cluster selector"): "DEV-13: it is left alone",
     ("RayService", "autoscaling without elastic"): "DEV-13: the field is named as the user wrote it",
     ("RayJob", "group named submitter"): "DEV-3",
@@ -80,10 +92,19 @@ class RecordedJob:
     def object(self, harness: PassHarness) -> Json:
         found = dict(harness.objects[self.framework.resource.kind, ObjectKey(*self.key[:2])])
         found["metadata"] = {name: value for name, value in found["metadata"].items() if name != "resourceVersion"}
+        notes = found["metadata"].get("annotations") or {}
+        found["metadata"]["annotations"] = {
+            name: value for name, value in notes.items() if name != NODE_SELECTOR_ANNOTATION
+        }
         return without_zero(found)
 
     def stopped(self) -> Json:
-        """The recorded object after a stop, without the default template of a submitter (DEV-13)."""
+        """The recorded object after a stop, without the default template of a submitter (DEV-13).
+
+        A SparkApplication is what its user wrote (DEV-15).
+        """
+        if self.framework.name == SPARK:
+            return without_zero(self.case["defaulted"])
         found = deepcopy(self.case["stopped"])
         if "submitterPodTemplate" not in self.case["object"]["spec"]:
             found["spec"].pop("submitterPodTemplate", None)

@@ -56,7 +56,7 @@ class WebhookCaller:
         if framework is None:
             return new, []
         context = self._harness.manager.context
-        registry = registry_of(context.settings.configuration, self._frameworks)
+        registry = registry_of(context.settings.configuration, self._frameworks, context.settings.gates)
         gatherer = JobContextBuilder(context, registry, CacheReader(context, UidExpectations()))
         facts = await gatherer.build(new, is_new=old is None, author=None)
         made, _ = default_job(framework, new, facts)

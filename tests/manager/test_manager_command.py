@@ -136,7 +136,7 @@ async def test_it_runs_with_the_configuration_file_of_kueue_until_it_is_stopped(
     file = tmp_path / "config.yaml"
     file.write_text(OF_KUEUE)
     run = await start(plane, "--install-crds", "--config", str(file))
-    await run.until("workload.codeflare.dev/appwrapper, sparkoperator.k8s.io/sparkapplication")
+    await run.until("sparkoperator.k8s.io/sparkapplication has no effect while feature gate")
     await run.until("started controllers")
     client = plane.client("user")
     await create(client, make_resource_flavor(), make_cluster_queue("q", "1"), make_local_queue("lq", "q"))

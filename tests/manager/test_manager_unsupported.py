@@ -3,13 +3,7 @@
 from manager.managers import running_plane, running_test_manager
 from manager.unsupported_requests import (
     a_queue_with_an_unsupported_check_names_the_cause,
-    jobs_of_an_unsupported_framework_are_warned_of,
 )
-
-
-async def test_jobs_of_an_unsupported_framework_are_warned_of() -> None:
-    async with running_plane() as plane, running_test_manager(plane):
-        await jobs_of_an_unsupported_framework_are_warned_of(plane.client("user"))
 
 
 async def test_a_queue_with_an_unsupported_check_names_the_cause() -> None:

@@ -8,18 +8,12 @@ from kit.builders.kueue import make_cluster_queue
 from kit.virtual_time import eventually
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.insight.doctor.runner import run_checks, take_doctor_snapshot
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create
 
 Object = dict[str, Any]
-QUEUE = "kueue.x-k8s.io/queue-name"
 NOT_SUPPORTED = "is not supported by this version of Kohort yet"
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)
-APPLICATIONS = Resource("sparkoperator.k8s.io", "v1beta2", "SparkApplication", "sparkapplications", namespaced=True)
 CHECKS = Resource("kueue.x-k8s.io", "v1beta2", "AdmissionCheck", "admissionchecks", namespaced=False)
 
 
@@ -37,36 +31,6 @@ class WarningRecorder:
         return list(self.texts)
 
 
-def application_definition() -> Object:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    spec = {
-        "group": APPLICATIONS.group,
-        "scope": "Namespaced",
-        "names": {
-            "kind": "SparkApplication",
-            "plural": "sparkapplications",
-            "singular": "sparkapplication",
-            "listKind": "SparkApplicationList",
-        },
-        "versions": [version],
-    }
-    # The group is protected by the project of Kubernetes, whose approval its definitions name.
-    approved = {"api-approved.kubernetes.io": "unapproved, for a test"}
-    metadata = {"name": "sparkapplications.sparkoperator.k8s.io", "annotations": approved}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": metadata,
-        "spec": spec,
-    }
-
-
-def application(name: str, **labels: str) -> Object:
-    metadata = {"name": name, "namespace": "default", "labels": labels}
-    return {"apiVersion": APPLICATIONS.api_version, "kind": "SparkApplication", "metadata": metadata, "spec": {}}
-
-
 def kueue(resource: Resource, name: str, **spec: Any) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": spec}
 
@@ -79,28 +43,6 @@ async def called_webhooks(client: Client) -> None:
     ]
     for resource, value in requests:
         await eventually(partial(user.create, resource, value, dry_run), bool)
-
-
-async def served_applications(client: Client) -> None:
-    """Define SparkApplications, and return once they are served."""
-    await client.of(DEFINITIONS).create(application_definition())
-
-    async def names() -> list[str]:
-        found = (await client.get_json("/apis"))["groups"]
-        return [each["name"] for each in found]
-
-    await eventually(names, lambda found: APPLICATIONS.group in found)
-
-
-async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None:
-    user = WarningRecorder(client)
-    await served_applications(client)
-    (text,) = await user.create(APPLICATIONS, application("queued", **{QUEUE: "lq"}))
-    assert f"SparkApplication {NOT_SUPPORTED}: no Workload is created for it" in text
-    assert await user.create(APPLICATIONS, application("free")) == []
-    found = run_checks(await take_doctor_snapshot(client)).findings
-    reported = [each.affected.problem for each in found if each.check.id == "framework-unsupported"]
-    assert [text.partition(";")[0] for text in reported] == ["1 SparkApplication references a queue: queued"]
 
 
 async def a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> None:

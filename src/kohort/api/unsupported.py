@@ -5,7 +5,7 @@ a feature removes its row here, and with it all warnings.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kohort.api.codec import Json
@@ -14,10 +14,9 @@ from kohort.api.gates import Gate
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER
-from kohort.api.resource import GroupKind, Resource, resource_of
+from kohort.api.resource import GroupKind
 
 NOT_SUPPORTED: Final = "not supported by this version of Kohort yet"
-_NOT_QUEUED = "no Workload is created for it, so it starts without quota, or never if it is suspended"
 
 
 class RequestingMember(NamedTuple):
@@ -36,8 +35,6 @@ class Capability:
     name: str
     effect: str
     """The effect on an object that requests it."""
-    frameworks: Mapping[str, Resource] = field(default_factory=dict)
-    """Job frameworks by their name in `integrations.frameworks`."""
     kinds: frozenset[GroupKind] = frozenset()
     """Kinds that belong to this feature only."""
     members: tuple[RequestingMember, ...] = ()
@@ -63,12 +60,6 @@ class Notice(NamedTuple):
         return f"{self.path.text}: {self.message}" if self.path.text else self.message
 
 
-def _jobs(name: str, frameworks: Mapping[str, str], *gates: Gate) -> Capability:
-    """Job frameworks of one project, given as `Kind.version.group`."""
-    resources = {framework: resource_of(kind) for framework, kind in frameworks.items()}
-    return Capability(name, _NOT_QUEUED, resources, gates=frozenset(gates))
-
-
 MULTIKUEUE = Capability(
     "MultiKueue",
     "nothing is dispatched to worker clusters, and a ClusterQueue with such a check admits nothing",
@@ -77,6 +68,7 @@ MULTIKUEUE = Capability(
         RequestingMember((GROUP, "AdmissionCheck"), ("spec", "controllerName"), MULTIKUEUE_CONTROLLER),
         RequestingMember(("batch", "Job"), ("spec", "managedBy"), MULTIKUEUE_CONTROLLER),
         RequestingMember(("trainer.kubeflow.org", "TrainJob"), ("spec", "managedBy"), MULTIKUEUE_CONTROLLER),
+        RequestingMember(("workload.codeflare.dev", "AppWrapper"), ("spec", "managedBy"), MULTIKUEUE_CONTROLLER),
         *(
             RequestingMember(("kubeflow.org", kind), ("spec", "runPolicy", "managedBy"), MULTIKUEUE_CONTROLLER)
             for kind in ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")
@@ -113,21 +105,9 @@ DEVICE_COUNTERS = Capability(
 UNSUPPORTED: Final[tuple[Capability, ...]] = (
     MULTIKUEUE,
     DEVICE_COUNTERS,
-    _jobs("AppWrapper", {"workload.codeflare.dev/appwrapper": "AppWrapper.v1beta2.workload.codeflare.dev"}),
-    _jobs(
-        "the Spark Operator",
-        {"sparkoperator.k8s.io/sparkapplication": "SparkApplication.v1beta2.sparkoperator.k8s.io"},
-        Gate.SparkApplicationIntegration,
-    ),
 )
 """All unsupported features."""
 
-UNSUPPORTED_FRAMEWORKS: Final[Mapping[str, Resource]] = {
-    name: resource for capability in UNSUPPORTED for name, resource in capability.frameworks.items()
-}
-UNSUPPORTED_JOB_KINDS: Final[frozenset[GroupKind]] = frozenset(
-    (resource.group, resource.kind) for resource in UNSUPPORTED_FRAMEWORKS.values()
-)
 UNSUPPORTED_QUEUE_KINDS: Final[frozenset[str]] = frozenset(
     kind
     for capability in UNSUPPORTED
@@ -143,8 +123,6 @@ UNSUPPORTED_QUEUE_KINDS: Final[frozenset[str]] = frozenset(
 def notices(value: Json) -> list[Notice]:
     """The unsupported features that an object requests, by field."""
     kind = group_kind(value)
-    if kind in UNSUPPORTED_JOB_KINDS:
-        return list(_unqueued_job(value, kind[1]))
     return [notice for capability in UNSUPPORTED for notice in _requests(value, kind, capability)]
 
 
@@ -160,17 +138,6 @@ def queue_field(value: Json) -> Path | None:
         if _member(metadata, (table, QUEUE_NAME_LABEL)):
             return (ROOT / "metadata" / table)[QUEUE_NAME_LABEL]
     return None
-
-
-def job_message(kind: str) -> str:
-    """The effect on a job of an unsupported kind."""
-    return f"{kind} is {NOT_SUPPORTED}: {_NOT_QUEUED}"
-
-
-def _unqueued_job(value: Json, kind: str) -> Iterator[Notice]:
-    path = queue_field(value)
-    if path is not None:
-        yield Notice(path, job_message(kind))
 
 
 def _requests(value: Json, kind: GroupKind, capability: Capability) -> Iterator[Notice]:
@@ -210,9 +177,9 @@ def check_message(controller: str) -> str:
 # The Configuration
 
 
-def configuration_notices(value: Json, managed: frozenset[str] = frozenset()) -> list[Notice]:
-    """Settings of a Configuration without effect; `managed` are frameworks that installed packages provide."""
-    return [*_framework_notices(value, managed), *_setting_notices(value), *gate_notices(_gates(value))]
+def configuration_notices(value: Json) -> list[Notice]:
+    """Settings of a Configuration without effect."""
+    return [*_setting_notices(value), *gate_notices(_gates(value))]
 
 
 def gate_notices(settings: Mapping[str, bool], path: Path = ROOT / "featureGates") -> list[Notice]:
@@ -228,15 +195,6 @@ def gate_notices(settings: Mapping[str, bool], path: Path = ROOT / "featureGates
 def _gates(value: Json) -> Mapping[str, bool]:
     settings = _member(value, ("featureGates",))
     return settings if isinstance(settings, dict) else {}
-
-
-def _framework_notices(value: Json, managed: frozenset[str]) -> Iterator[Notice]:
-    named = _member(value, ("integrations", "frameworks"))
-    strings = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
-    missing = [each for each in strings if each in UNSUPPORTED_FRAMEWORKS and each not in managed]
-    if missing:
-        message = f"{NOT_SUPPORTED}, no Workload is created for their jobs: {', '.join(missing)}"
-        yield Notice(ROOT / "integrations" / "frameworks", message)
 
 
 def _setting_notices(value: Json) -> Iterator[Notice]:

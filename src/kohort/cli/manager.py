@@ -22,7 +22,7 @@ from kohort.cli.options import LONG_RUNNING_ATTEMPTS, framework_option, kubeconf
 from kohort.cli.signals import stop_on_signals
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import freeze_startup_objects, tune_allocator
-from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks, with_declared
+from kohort.jobs.builtin import all_frameworks, known_frameworks, with_declared
 from kohort.jobs.contract import Framework
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
@@ -198,7 +198,7 @@ def _default_format() -> LogFormat:
 
 def _parsing_context(frameworks: Sequence[Framework], namespace: str, gates: str, compat: str) -> ParsingContext:
     home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
-    return ParsingContext(home, known_frameworks(frameworks), gates, framework_names(frameworks), compat)
+    return ParsingContext(home, known_frameworks(frameworks), gates, compat)
 
 
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:

@@ -144,8 +144,7 @@ class Options:
     def parsed(self) -> ParsedConfiguration:
         """The parsed Configuration and its feature gates."""
         frameworks = known_frameworks(self.frameworks)
-        managed = framework_names(self.frameworks)
-        return parse_configuration(self.installed_document, ParsingContext(self.namespace, frameworks, managed=managed))
+        return parse_configuration(self.installed_document, ParsingContext(self.namespace, frameworks))
 
     @cached_property
     def configuration(self) -> Configuration:

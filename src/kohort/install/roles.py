@@ -1,13 +1,12 @@
 """Roles for users: an editor and a viewer role per kind, and two aggregated roles (API-148 to API-150)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.kueue.group import GROUP
 from kohort.api.permissions import READ
 from kohort.api.resource import Resource
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.jobs.contract import Framework, UserRoles
 
@@ -42,12 +41,6 @@ QUEUE_KINDS = (
     RoleKind("topology", GROUP, "topologies"),
     RoleKind("workload", GROUP, "workloads", seen_by_users=True, seen_with=ALL_ROLES),
 )
-UNSUPPORTED_ROLES: Mapping[str, UserRoles | None] = {
-    "ray.io/raycluster": UserRoles(for_batch_users=False),
-    "ray.io/rayservice": UserRoles(for_batch_users=False),
-    "workload.codeflare.dev/appwrapper": None,
-}
-"""Roles of Kueue for kinds that have no framework yet, where they are not the usual ones."""
 
 
 def user_roles(frameworks: Iterable[Framework]) -> list[Json]:
@@ -55,7 +48,8 @@ def user_roles(frameworks: Iterable[Framework]) -> list[Json]:
     return [
         _aggregated("batch-admin-role", _BATCH_ADMIN),
         _aggregated("batch-user-role", _BATCH_USER),
-        *_of_kinds((*QUEUE_KINDS, *_job_kinds(frameworks))),
+        *_of_kinds(QUEUE_KINDS),
+        *framework_roles(frameworks),
         *_pending_viewers(),
         _cluster_role("metrics-reader", {}, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
     ]
@@ -68,17 +62,6 @@ def framework_roles(frameworks: Iterable[Framework]) -> list[Json]:
 
 def _of_kinds(kinds: Iterable[RoleKind]) -> list[Json]:
     return [role for kind in kinds for role in (_editor(kind), _viewer(kind))]
-
-
-def _job_kinds(frameworks: Iterable[Framework]) -> Iterator[RoleKind]:
-    """The kinds of frameworks, and those of Kueue's that have none yet."""
-    missing = {
-        name: (resource, UNSUPPORTED_ROLES.get(name, UserRoles())) for name, resource in UNSUPPORTED_FRAMEWORKS.items()
-    }
-    ours = {each.name: (each.resource, each.user_roles) for each in frameworks}
-    for resource, roles in (missing | ours).values():
-        if roles is not None:
-            yield _role_kind(resource, roles)
 
 
 def _role_kind(resource: Resource, roles: UserRoles) -> RoleKind:

@@ -9,6 +9,7 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
 from kohort.api.config.v1beta2 import Configuration
 from kohort.jobs.contract import DeclaredKind, Framework
 from kohort.jobs.declarative import load_framework
+from kohort.jobs.frameworks.appwrapper import AppWrapperFramework
 from kohort.jobs.frameworks.cronjob import CronJobFramework
 from kohort.jobs.frameworks.deployment import DeploymentFramework
 from kohort.jobs.frameworks.inference.model import ModelFramework
@@ -33,6 +34,7 @@ from kohort.jobs.frameworks.ray.raycluster import RayClusterFramework
 from kohort.jobs.frameworks.ray.rayjob import RayJobFramework
 from kohort.jobs.frameworks.ray.rayservice import RayServiceFramework
 from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
+from kohort.jobs.frameworks.sparkapplication import SparkApplicationFramework
 from kohort.jobs.frameworks.statefulset import StatefulSetFramework
 from kohort.jobs.frameworks.tekton import PipelineRunFramework
 from kohort.jobs.registry import plugins
@@ -41,6 +43,7 @@ from kohort.jobs.registry import plugins
 def built_in_frameworks() -> list[Framework]:
     """One instance of each built-in framework."""
     return [
+        AppWrapperFramework(),
         BatchJobFramework(),
         CronJobFramework(),
         DeploymentFramework(),
@@ -61,6 +64,7 @@ def built_in_frameworks() -> list[Framework]:
         RayJobFramework(),
         RayServiceFramework(),
         ReplicaSetFramework(),
+        SparkApplicationFramework(),
         StatefulSetFramework(),
         TFJobFramework(),
         TrainJobFramework(),
@@ -94,4 +98,4 @@ def framework_names(frameworks: Iterable[Framework]) -> frozenset[str]:
 
 def _known(framework: Framework) -> KnownFramework:
     resource = framework.resource
-    return KnownFramework(f"{resource.kind}.{resource.version}.{resource.group}", framework.dispatches)
+    return KnownFramework(f"{resource.kind}.{resource.version}.{resource.group}", framework.dispatches, framework.gate)

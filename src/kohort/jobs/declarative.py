@@ -48,7 +48,7 @@ class DeclaredFramework(DeclaredKind, TemplatedFramework):
 
     def places(self, obj: JsonObject) -> list[PodTemplatePlace]:
         """The templates at their paths."""
-        return [place for each in self.declaration.podsets for place in _places(each, obj)]
+        return [place for each in self.declaration.podsets for place in declared_places(each, obj)]
 
     def finished(self, obj: JsonObject) -> Finish | None:
         """The first end that the status shows."""
@@ -81,8 +81,8 @@ class DeclaredFramework(DeclaredKind, TemplatedFramework):
         return compare(amount_of(obj, comparison.path) or 0, amount_of(obj, wanted) or 0)
 
 
-def _places(declared: PodSetDeclaration, obj: JsonObject) -> Iterator[PodTemplatePlace]:
-    """The pod sets of one declaration, in order."""
+def declared_places(declared: PodSetDeclaration, obj: JsonObject) -> Iterator[PodTemplatePlace]:
+    """The pod sets of one declaration, in order; raises DecodeError for counts that are no numbers."""
     for key, item in _items(declared, obj):
         count = amount_of(item, declared.count)
         groups = declared.sub_group_count

@@ -4,13 +4,17 @@ JobError
 ├── RetryError        transient: the pass is retried with backoff
 ├── UnretryableError  a retry does not help: wait for the next event
 └── PermanentError    the job cannot be started: its Workload is finished with FailedToStart
+
+DecodeError
+└── InvalidFieldError  a field of the job means no pods: an event is recorded, and only a change of the job helps
 """
 
 from collections.abc import Sequence
 
 from kohort.api.codec import JsonObject
 from kohort.api.conditions import truncate_note
-from kohort.api.errors import ApiError
+from kohort.api.errors import ApiError, DecodeError
+from kohort.api.fields import FieldError
 from kohort.jobs.effects import Effect, record_event
 
 
@@ -32,6 +36,14 @@ class UnretryableError(JobError):
 
 class PermanentError(JobError):
     """No retry can succeed."""
+
+
+class InvalidFieldError(DecodeError):
+    """The pods of a job cannot be determined because of one of its fields."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 def not_composable(obj: JsonObject, message: str) -> UnretryableError:

@@ -24,18 +24,18 @@ def tolerations_of(template: Mapping[str, Any]) -> list[Any]:
 
 
 def _toleration(toleration: Mapping[str, Any]) -> Any:
-    return _without_empty({"operator": "Equal", **_without_empty(toleration)})
+    return without_empty({"operator": "Equal", **without_empty(toleration)})
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
     full = {
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
-        "imagePullPolicy": _pull_policy(container.get("image") or ""),
+        "imagePullPolicy": default_pull_policy(container.get("image") or ""),
         **{name: value for name, value in container.items() if value not in (None, "")},
     }
     if full.get("ports"):
-        full["ports"] = [{"protocol": "TCP", **_without_empty(port)} for port in full["ports"]]
+        full["ports"] = [{"protocol": "TCP", **without_empty(port)} for port in full["ports"]]
     if full.get("resources"):
         full["resources"] = _resources(full["resources"])
     if full.get("env"):
@@ -43,10 +43,10 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
     for probe in _PROBES:
         if full.get(probe):
             full[probe] = _probe(full[probe])
-    return {name: value for name, member in full.items() if (value := _without_empty(member)) not in ({}, [], None)}
+    return {name: value for name, member in full.items() if (value := without_empty(member)) not in ({}, [], None)}
 
 
-def _pull_policy(image: str) -> str:
+def default_pull_policy(image: str) -> str:
     """The API server's default: an image without a tag, or with `latest`, is always pulled."""
     name = image.rpartition("/")[2]
     if "@" in name:
@@ -74,28 +74,28 @@ def _quantity(amount: Any) -> Any:
 def _variable(variable: Mapping[str, Any]) -> Any:
     source = variable.get("valueFrom")
     if not source:
-        return _without_empty(variable)
+        return without_empty(variable)
     full = dict(source)
     if full.get("fieldRef"):
         full["fieldRef"] = {"apiVersion": "v1", **full["fieldRef"]}
     if full.get("resourceFieldRef"):
         divisor = full["resourceFieldRef"].get("divisor") or "0"
         full["resourceFieldRef"] = {**full["resourceFieldRef"], "divisor": _quantity(divisor)}
-    return _without_empty({**variable, "valueFrom": full})
+    return without_empty({**variable, "valueFrom": full})
 
 
 def _probe(probe: Mapping[str, Any]) -> dict[str, Any]:
     full = {**_PROBE_DEFAULTS, **{name: value for name, value in probe.items() if value}}
     if "httpGet" in full:
-        full["httpGet"] = {"path": "/", "scheme": "HTTP", **_without_empty(full["httpGet"])}
+        full["httpGet"] = {"path": "/", "scheme": "HTTP", **without_empty(full["httpGet"])}
     return full
 
 
-def _without_empty(value: Any) -> Any:
+def without_empty(value: Any) -> Any:
     """The value without empty fields; false and zero are kept, because they may be intended."""
     if isinstance(value, Mapping):
-        kept = {name: _without_empty(member) for name, member in value.items()}
+        kept = {name: without_empty(member) for name, member in value.items()}
         return {name: member for name, member in kept.items() if member not in (None, "", {}, [])}
     if isinstance(value, list | tuple):
-        return [_without_empty(item) for item in value]
+        return [without_empty(item) for item in value]
     return value

@@ -115,14 +115,15 @@ def registry_of(
     configuration: Configuration, frameworks: Iterable[Framework], gates: FeatureGates = DEFAULT_GATES
 ) -> FrameworkRegistry:
     """The registry for a Configuration; raises RegistryError (JOB-92, JOB-95)."""
-    by_name = _by_name(each for each in frameworks if each.gate is None or gates.enabled(each.gate))
-    configured = _found(configuration.integrations.frameworks, by_name)
+    by_name = _by_name(frameworks)
+    off = {each.name for each in by_name.values() if each.gate is not None and not gates.enabled(each.gate)}
+    configured = _found(configuration.integrations.frameworks, by_name) - off
     external = frozenset(map(_external_kind, configuration.integrations.external_frameworks))
     return FrameworkRegistry(by_name, configured | _implied(by_name, configured), configured, external)
 
 
 def _found(names: Iterable[str], by_name: Mapping[str, Framework]) -> frozenset[str]:
-    """The configured frameworks; Kueue's unsupported ones are ignored: a warning was logged with the Configuration."""
+    """The configured frameworks."""
     for name in names:
         if name not in by_name and name not in BUILT_IN_FRAMEWORKS:
             available = ", ".join(sorted(by_name))

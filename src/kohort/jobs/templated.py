@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kohort.api.codec import JsonObject
+from kohort.api.core.templates import pod_templates
 from kohort.api.fields import ROOT, FieldError, Path, invalid
+from kohort.api.gates import Gate
 from kohort.jobs.contract import ClusterReader, Finish, Framework
+from kohort.jobs.errors import InvalidFieldError
 from kohort.jobs.objects import LARGEST_INT32, queue_name, set_value, value_at
 from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count, merge_info, restore_info
 from kohort.jobs.topology import topology_request
@@ -98,17 +101,22 @@ class TemplatedFramework(Framework):
             restore_info(place.editable(), original)
         return True
 
+    def template_counts(self, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
+        """The pods of each template, in the order in which the templates are written."""
+        try:
+            counts = {id(each.template): each.count for each in self.places(obj)}
+        except InvalidFieldError:
+            return []
+        return [counts.get(id(template.value)) for template in pod_templates(obj)]
+
     def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """Pod sets that no Workload can have (JOB-44)."""
-        return list(self._pod_set_errors(obj)) if self._is_queued(obj, reads) else []
+        return list(self._pod_set_errors(obj)) if is_queued(obj, reads) else []
 
     def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
         """The same; what was wrong before does not block an update."""
         before = self.validate_create(old, reads)
         return [each for each in self.validate_create(new, reads) if each not in before]
-
-    def _is_queued(self, obj: JsonObject, reads: ClusterReader) -> bool:
-        return bool(queue_name(obj)) or reads.configuration.manage_jobs_without_queue_name
 
     def _pod_set_errors(self, obj: JsonObject) -> list[FieldError]:
         places = self.places(obj)
@@ -125,7 +133,32 @@ class TemplatedFramework(Framework):
         return [invalid(_SPEC, name, "is the name of more than one pod set", "JOB-44") for name in repeated]
 
 
+class OnceQueuedFramework(TemplatedFramework):
+    """A framework whose jobs are also validated by an update that removes their queue (JOB-124, JOB-144)."""
+
+    @abstractmethod
+    def errors(self, obj: JsonObject, reads: ClusterReader) -> Iterator[FieldError]:
+        """Errors of a queued job."""
+
+    def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
+        """The errors of a job that is queued."""
+        return list(self.errors(obj, reads)) if is_queued(obj, reads) else []
+
+    def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
+        """The errors of a job that is or was queued; those that were there before do not block other changes."""
+        was_queued = reads.gates.enabled(Gate.ValidateRayAndSparkJobUpdates) and bool(queue_name(old))
+        if not (is_queued(new, reads) or was_queued):
+            return []
+        present = list(self.errors(old, reads))
+        return [error for error in self.errors(new, reads) if error not in present]
+
+
 _SPEC: Final[Path] = ROOT / "spec"
+
+
+def is_queued(obj: JsonObject, reads: ClusterReader) -> bool:
+    """Whether the rules for queued objects apply (JOB-44, JOB-124, JOB-144)."""
+    return bool(queue_name(obj)) or reads.configuration.manage_jobs_without_queue_name
 
 
 def condition_finish(obj: JsonObject, succeeded: str, failed: str) -> Finish | None:

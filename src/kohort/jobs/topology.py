@@ -32,8 +32,8 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 class IndexLabels:
     """Labels with which the controller of a kind numbers pods (JOB-79)."""
 
-    pod: str
-    """The index of a pod in its pod set, or in its sub-group."""
+    pod: str = ""
+    """The index of a pod in its pod set, or in its sub-group; empty if pods are not numbered."""
     sub_group: str | None = None
     """The index of the pod's sub-group, if pod sets have any."""
 
@@ -51,7 +51,7 @@ def topology_request(
     request = TopologyRequest(
         **_mode(annotations),
         **_layers(annotations, gates),
-        pod_index_label=labels.pod if labels else None,
+        pod_index_label=(labels.pod or None) if labels else None,
         sub_group_index_label=labels.sub_group if labels else None,
         sub_group_count=sub_group_count,
     )

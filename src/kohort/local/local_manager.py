@@ -25,7 +25,7 @@ from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import api_services
 from kohort.install.options import Options, default_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
-from kohort.jobs.builtin import all_frameworks, framework_names, known_frameworks, with_declared
+from kohort.jobs.builtin import all_frameworks, known_frameworks, with_declared
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.local.bootstrap import apply_object
@@ -87,7 +87,7 @@ class LocalManagerSpec:
 def load(file: Path | None, declarations: tuple[Path, ...] = ()) -> Loaded:
     """The Configuration of a file, or the default of `kohort install`; raises an ApiError with every problem."""
     ours = all_frameworks(declarations)
-    parsing_context = ParsingContext(frameworks=known_frameworks(ours), managed=framework_names(ours))
+    parsing_context = ParsingContext(frameworks=known_frameworks(ours))
     if file is not None:
         return load_configuration(file, parsing_context)
     usual = parse_configuration(default_document(), parsing_context)

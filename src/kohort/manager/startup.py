@@ -107,7 +107,7 @@ class _Start:
             running_certificates(self._client, self._configuration, wiring)
         )
         self.manager.certificates = self._certificates
-        own = kueue_handlers(self._settings.gates) | unsupported_handlers(self._frameworks)
+        own = kueue_handlers(self._settings.gates) | unsupported_handlers()
         handlers = ChainMap(own, JobHandlers(self._frameworks, lambda: self._job_contexts).table)
         options = self._options
         results = running_webhook_server(

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from json import dumps
 
 from kohort.api.codec import Json
-from kohort.api.kueue.group import GROUP
-from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload import JUDGED_ANNOTATIONS, PODS_RESOURCE
 from kohort.api.kueue.webhooks import DROPPED_MEMBER, JUDGED_STATUS
@@ -25,24 +23,13 @@ def match_conditions(registration: AnyRegistration, user: str) -> list[Json]:
 
     One condition only: an API server evaluates all of them, but short-circuits within one.
     """
-    if isinstance(registration, UnsupportedRegistration):
-        return [{"name": "is-queueing", "expression": _is_queueing()}]
-    if registration.resource.kind != Workload.info.resource.kind:
+    if isinstance(registration, UnsupportedRegistration) or registration.resource.kind != Workload.info.resource.kind:
         return []
     if registration.act is WebhookType.MUTATE:
         return [{"name": "has-what-is-dropped", "expression": _has_what_is_dropped()}]
     own = [_not_its_own(user)] if user else []
     parts = [*own, _changes_what_is_judged(), _creates_what_is_judged()]
     return [{"name": "has-what-is-judged", "expression": " && ".join(f"({part})" for part in parts)}]
-
-
-def _is_queueing() -> str:
-    """Skip jobs without a queue name, for which unsupported features do not matter."""
-    named = (
-        f"(has(object.metadata.{table}) && {dumps(QUEUE_NAME_LABEL)} in object.metadata.{table})"
-        for table in ("labels", "annotations")
-    )
-    return " || ".join((f"request.resource.group == {dumps(GROUP)}", *named))
 
 
 def _has_what_is_dropped() -> str:

@@ -13,7 +13,7 @@ from kohort.api.kinds import kind_of
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.kueue.group import GROUP
 from kohort.api.resource import Resource
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, UNSUPPORTED_QUEUE_KINDS
+from kohort.api.unsupported import UNSUPPORTED_QUEUE_KINDS
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 ON_CREATE = (CREATE,)
@@ -78,17 +78,11 @@ class UnsupportedRegistration:
 
     @property
     def rules(self) -> list[Json]:
-        """Kinds of Kueue without a webhook of their own, and jobs of unsupported frameworks, in any version."""
+        """Kinds of Kueue without a webhook of their own, in any version."""
         checked = {each.resource.kind for each in KUEUE if each.act is WebhookType.VALIDATE}
         kinds = (kind_of(V1BETA2, kind) for kind in UNSUPPORTED_QUEUE_KINDS - checked)
         queues = sorted(kind.info.resource.plural for kind in kinds if kind is not None)
-        jobs: dict[str, list[str]] = {}
-        for resource in UNSUPPORTED_FRAMEWORKS.values():
-            jobs.setdefault(resource.group, []).append(resource.plural)
-        return [
-            *([_rule(GROUP, "*", queues, ON_WRITE)] if queues else []),
-            *(_rule(group, "*", sorted(plurals), ON_CREATE) for group, plurals in sorted(jobs.items())),
-        ]
+        return [_rule(GROUP, "*", queues, ON_WRITE)] if queues else []
 
 
 AnyRegistration = WebhookRegistration | UnsupportedRegistration

@@ -1,24 +1,19 @@
 """Warnings about objects and fields that this version does not support; nothing is rejected."""
 
 from kohort.api.codec import Json, decode_json
-from kohort.api.resource import GroupKind
-from kohort.api.unsupported import group_kind, notices
-from kohort.jobs.registry import FrameworkRegistry
+from kohort.api.unsupported import notices
 from kohort.webhooks.registrations import UNSUPPORTED_REGISTRATIONS
 from kohort.webhooks.reviews import ALLOWED, AdmissionHandler, AdmissionRequest, AdmissionResponse, Allowed
 
 
-def unsupported_handlers(registry: FrameworkRegistry) -> dict[str, AdmissionHandler]:
-    """The handler of the webhook that only warns; kinds with a framework in the registry are allowed silently."""
+def unsupported_handlers() -> dict[str, AdmissionHandler]:
+    """The handler of the webhook that only warns."""
+    return {each.path: _warn for each in UNSUPPORTED_REGISTRATIONS}
 
-    def warn(request: AdmissionRequest) -> AdmissionResponse:
-        value = decode_json(request.object)
-        if not isinstance(value, dict) or _is_managed(group_kind(value), registry):
-            return ALLOWED
-        found = new_warnings(request)
-        return Allowed(warnings=found) if found else ALLOWED
 
-    return {each.path: warn for each in UNSUPPORTED_REGISTRATIONS}
+def _warn(request: AdmissionRequest) -> AdmissionResponse:
+    found = new_warnings(request)
+    return Allowed(warnings=found) if found else ALLOWED
 
 
 def new_warnings(request: AdmissionRequest) -> list[str]:
@@ -30,7 +25,3 @@ def new_warnings(request: AdmissionRequest) -> list[str]:
 
 def _warnings(value: Json) -> list[str]:
     return [str(each) for each in notices(value)] if isinstance(value, dict) else []
-
-
-def _is_managed(kind: GroupKind, registry: FrameworkRegistry) -> bool:
-    return registry.framework(kind) is not None or kind in registry.external

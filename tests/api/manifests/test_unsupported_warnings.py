@@ -30,12 +30,6 @@ class TestNotSupported:
         check = kueue("AdmissionCheck", "x", controllerName="kueue.x-k8s.io/provisioning-request")
         assert found(kueue("ProvisioningRequestConfig", "x", provisioningClassName="c"), check) == []
 
-    def test_a_job_of_an_unsupported_framework(self) -> None:
-        ((code, field, message),) = found(foreign("workload.codeflare.dev/v1beta2", "AppWrapper", **{QUEUE: "lq"}))
-        assert (code, field) == ("W401", f"metadata.labels[{QUEUE}]")
-        assert message.startswith(f"AppWrapper {NOT_SUPPORTED}: no Workload is created for it")
-        assert found(foreign("workload.codeflare.dev/v1beta2", "AppWrapper")) == []
-
     def test_a_setting_of_the_configuration(self) -> None:
         settings = {"multiKueue": {"dispatcherName": "example.com/mine"}, "featureGates": {"MultiKueue": True}}
         head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}

@@ -7,6 +7,7 @@ frameworks passes a larger table.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kohort.api.gates import Gate
 from kohort.api.resource import Resource, resource_of
 
 
@@ -18,6 +19,8 @@ class KnownFramework:
     """The managed kind as `Kind.version.group`."""
     dispatches: bool = True
     """Whether its jobs can be dispatched to worker clusters (MK-93)."""
+    gate: Gate | None = None
+    """Feature gate without which it is off."""
 
     @property
     def resource(self) -> Resource:
@@ -40,7 +43,7 @@ BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {
     "trainer.kubeflow.org/trainjob": KnownFramework("TrainJob.v1alpha1.trainer.kubeflow.org"),
     "workload.codeflare.dev/appwrapper": KnownFramework("AppWrapper.v1beta2.workload.codeflare.dev"),
     "sparkoperator.k8s.io/sparkapplication": KnownFramework(
-        "SparkApplication.v1beta2.sparkoperator.k8s.io", dispatches=False
+        "SparkApplication.v1beta2.sparkoperator.k8s.io", dispatches=False, gate=Gate.SparkApplicationIntegration
     ),
     "pod": KnownFramework("Pod.v1."),
     "deployment": KnownFramework("Deployment.v1.apps", dispatches=False),

@@ -38,8 +38,6 @@ class ParsingContext:
     """The available job frameworks."""
     gate_flag: str = ""
     """The value of the --feature-gates flag."""
-    managed: frozenset[str] = frozenset()
-    """Frameworks that installed packages provide although Kohort itself does not support them."""
     compat: str = ""
     """The Kueue release whose gate defaults apply, one of `gates.COMPAT`; empty for this version's."""
 
@@ -103,7 +101,7 @@ def parse_configuration(value: Json, surroundings: ParsingContext = USUAL_SURROU
         *configuration_errors(typed, settled.gates, surroundings.frameworks),
         *settled.errors,
     ]
-    warnings = [*ignored_settings(value), *settled.warnings, *_idle_settings(typed, settled.gates)]
+    warnings = [*ignored_settings(value), *settled.warnings, *_idle_settings(typed, settled.gates, surroundings)]
     return ParsedConfiguration(typed, settled.gates, errors, warnings, _unsupported(value, surroundings))
 
 
@@ -169,11 +167,12 @@ def _settle(config: Configuration, surroundings: ParsingContext) -> ResolvedGate
 
 def _unsupported(value: Json, surroundings: ParsingContext) -> list[Notice]:
     flag, _ = parse_flag(surroundings.gate_flag, FEATURE_GATES_FLAG)
-    return [*configuration_notices(value, surroundings.managed), *gate_notices(flag, FEATURE_GATES_FLAG)]
+    return [*configuration_notices(value), *gate_notices(flag, FEATURE_GATES_FLAG)]
 
 
-def _idle_settings(config: Configuration, gates: FeatureGates) -> list[str]:
+def _idle_settings(config: Configuration, gates: FeatureGates, surroundings: ParsingContext) -> list[str]:
     """Settings without effect because a feature gate is disabled."""
+    known = {name: surroundings.frameworks.get(name) for name in config.integrations.frameworks}
     multi_kueue, resources = config.multi_kueue, config.resources
     waiting = {
         "metrics.customLabels": (config.metrics.custom_labels, Gate.CustomMetricLabels),
@@ -181,6 +180,11 @@ def _idle_settings(config: Configuration, gates: FeatureGates) -> list[str]:
         "multiKueue.externalFrameworks": (multi_kueue.external_frameworks, Gate.MultiKueueAdaptersForCustomJobs),
         "resources.deviceClassMappings": (resources.device_class_mappings, Gate.KueueDRAIntegration),
         "admissionFairSharing": (config.admission_fair_sharing, Gate.AdmissionFairSharing),
+        **{
+            f"integrations.frameworks: {name}": (name, framework.gate)
+            for name, framework in known.items()
+            if framework is not None and framework.gate is not None
+        },
     }
     return [
         f"{setting} has no effect while feature gate {gate.name} is disabled"

@@ -7,11 +7,9 @@ from kohort.api.core.batch import Job
 from kohort.api.core.namespaces import ResourceQuota
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
-from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, topologies, unsupported, workloads
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import DoctorCheck, DoctorFinding, DoctorReport
-from kohort.insight.listing import served
 from kohort.insight.snapshot import Snapshot, take_snapshot
 from kohort.kube.client import Client
 
@@ -40,9 +38,8 @@ EXTRA_KINDS: Final[tuple[type[Any], ...]] = (Node, ResourceQuota, Job, WorkloadP
 
 
 async def take_doctor_snapshot(client: Client, home: str = "") -> Snapshot:
-    """A snapshot with the kinds of all checks; of unsupported frameworks, those whose API group is served."""
-    foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
-    return await take_snapshot(client, (*EXTRA_KINDS, *foreign), home)
+    """A snapshot with the kinds of all checks."""
+    return await take_snapshot(client, EXTRA_KINDS, home)
 
 
 def run_checks(snapshot: Snapshot, checks: Iterable[DoctorCheck] = CHECKS) -> DoctorReport:

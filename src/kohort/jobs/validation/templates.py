@@ -9,6 +9,7 @@ from kohort.api.codec import JsonObject
 from kohort.api.core.templates import pod_templates
 from kohort.api.fields import FieldError
 from kohort.jobs.contract import ClusterReader, Framework
+from kohort.jobs.objects import value_at
 from kohort.jobs.validation.topology import LocatedTemplate, grouping_errors, topology_errors
 
 
@@ -26,8 +27,12 @@ def _located_templates(framework: Framework, obj: JsonObject, reads: ClusterRead
     counts = framework.template_counts(obj, reads)
     sizes = counts if len(counts) == len(found) else [None] * len(found)
     return [
-        LocatedTemplate(
-            (template.get("metadata") or {}).get("annotations") or {}, path / "metadata" / "annotations", size
-        )
+        LocatedTemplate(_annotations(template), path / "metadata" / "annotations", size)
         for (template, path), size in zip(found, sizes, strict=True)
     ]
+
+
+def _annotations(template: JsonObject) -> dict[str, str]:
+    """The annotations; a template inside a wrapped object may have anything there."""
+    found = value_at(template, ("metadata", "annotations"))
+    return {name: text for name, text in found.items() if isinstance(text, str)} if isinstance(found, dict) else {}

@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from kohort.api.codec import JsonObject
-from kohort.api.core.templates import pod_templates
 from kohort.api.fields import ROOT, FieldError, Path
-from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import ClusterReader, JobKey, ManagedBy, WatchedKind
 from kohort.jobs.errors import RetryError
@@ -23,14 +21,14 @@ from kohort.jobs.frameworks.ray.cluster import (
 from kohort.jobs.frameworks.ray.types import RayCluster
 from kohort.jobs.frameworks.ray.validation import cluster_errors
 from kohort.jobs.keys import ELASTIC_GATE, RAY_CLUSTER_GENERATION_ANNOTATION
-from kohort.jobs.objects import annotations, controller_owner, metadata, queue_name, requests_slices, value_at
+from kohort.jobs.objects import annotations, controller_owner, metadata, requests_slices, value_at
 from kohort.jobs.podsets import JobPodSet
-from kohort.jobs.templated import PodTemplatePlace, TemplatedFramework
+from kohort.jobs.templated import OnceQueuedFramework, PodTemplatePlace
 
 CLUSTER_LABEL = "ray.io/cluster"
 
 
-class RayFramework(TemplatedFramework):
+class RayFramework(OnceQueuedFramework):
     """A kind with a Ray cluster."""
 
     is_elastic: ClassVar[bool] = True
@@ -54,11 +52,6 @@ class RayFramework(TemplatedFramework):
         head, *others = super().pod_sets(obj, reads)
         return [replace(head, template=head_template(obj, self.cluster(obj))), *others]
 
-    def template_counts(self, obj: JsonObject, reads: ClusterReader) -> list[int | None]:
-        """The pods of each template, in the order in which the templates are written."""
-        counts = {id(each.template): each.count for each in self.places(obj)}
-        return [counts.get(id(template.value)) for template in pod_templates(obj)]
-
     def gate_cluster(self, obj: JsonObject) -> None:
         """Gate the pods of the cluster, in place (JOB-83)."""
         for place in self.places(obj):
@@ -66,20 +59,6 @@ class RayFramework(TemplatedFramework):
             gates = spec.get("schedulingGates") or []
             if ELASTIC_GATE not in (each.get("name") for each in gates):
                 spec["schedulingGates"] = [*gates, {"name": ELASTIC_GATE}]
-
-    # Validation
-
-    def validate_create(self, obj: JsonObject, reads: ClusterReader) -> list[FieldError]:
-        """JOB-124, if the object is queued."""
-        return list(self.errors(obj, reads)) if is_queued(obj, reads) else []
-
-    def validate_update(self, old: JsonObject, new: JsonObject, reads: ClusterReader) -> list[FieldError]:
-        """JOB-124, if the object is or was queued; errors that were there before do not block other changes."""
-        was_queued = reads.gates.enabled(Gate.ValidateRayAndSparkJobUpdates) and bool(queue_name(old))
-        if not (is_queued(new, reads) or was_queued):
-            return []
-        present = list(self.errors(old, reads))
-        return [error for error in self.errors(new, reads) if error not in present]
 
     def errors(self, obj: JsonObject, reads: ClusterReader) -> Iterator[FieldError]:
         """Errors of a queued object."""
@@ -140,11 +119,6 @@ def watched_clusters(kind: str) -> WatchedKind:
             yield JobKey(metadata(cluster).get("namespace", ""), owner.get("name", ""))
 
     return WatchedKind(RayCluster.resource, jobs)
-
-
-def is_queued(obj: JsonObject, reads: ClusterReader) -> bool:
-    """Whether the rules for queued objects apply (JOB-124)."""
-    return bool(queue_name(obj)) or reads.configuration.manage_jobs_without_queue_name
 
 
 def _path(steps: Iterable[str]) -> Path:

@@ -9,11 +9,12 @@ from kohort.api.fields import ROOT, FieldError, invalid
 from kohort.api.resource import Resource
 from kohort.jobs.contract import ClusterReader, Finish, UserRoles
 from kohort.jobs.frameworks.ray.cluster import worker_groups
-from kohort.jobs.frameworks.ray.framework import CLUSTER_LABEL, RayFramework, is_queued
+from kohort.jobs.frameworks.ray.framework import CLUSTER_LABEL, RayFramework
 from kohort.jobs.frameworks.ray.types import RayCluster
 from kohort.jobs.frameworks.ray.validation import RULE
 from kohort.jobs.keys import ELASTIC_GATE
 from kohort.jobs.objects import gates, metadata, requests_slices, value_at
+from kohort.jobs.templated import is_queued
 
 SPEC = ROOT / "spec"
 WORKERS = SPEC / "workerGroupSpecs"
