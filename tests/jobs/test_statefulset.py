@@ -11,6 +11,7 @@ from jobs.pod_flows import PODS, PodPassHarness
 from jobs.test_group_passes import admit
 from kohort.api.codec import JsonObject
 from kohort.api.config.common import Integrations
+from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
@@ -69,6 +70,22 @@ async def test_the_workload_is_there_before_any_pod() -> None:
     assert [(owner.kind, owner.controller) for owner in head.owner_references] == [("StatefulSet", None)]
     assert (spec.queue_name, [(each.name, each.count) for each in spec.pod_sets]) == ("q", [("main", 3)])
     assert await on.look("statefulset", "db") == PassResult()
+
+
+async def test_the_workload_stays_protected_until_its_pods_come() -> None:
+    """The finalizer, which holds the quota of a deleted Workload, survives a pass over the group (JOB-58)."""
+    on = await queued()
+    group = JobKey("ns", workload_key(on).name, is_group=True)
+    assert await on.reconcile(PODS, group) == PassResult()
+    assert workload_of(on).metadata.finalizers == (RESOURCE_IN_USE_FINALIZER,)
+
+
+async def test_a_deleted_workload_without_pods_is_released() -> None:
+    on = await queued()
+    found = workload_of(on)
+    on.workloads[workload_key(on)] = replace(found, metadata=replace(found.metadata, deletion_timestamp=on.now))
+    await on.reconcile(PODS, JobKey("ns", workload_key(on).name, is_group=True))
+    assert not on.workloads or workload_of(on).metadata.finalizers == ()
 
 
 async def test_the_workload_gets_the_labels_that_the_configuration_copies() -> None:

@@ -1,6 +1,7 @@
 """Plans one reconcile pass over one job (§4): pure, so that tests can repeat and interrupt it."""
 
 from kohort.api.codec import JsonObject
+from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
 from kohort.jobs.contract import Framework, JobKey
@@ -41,6 +42,8 @@ def _run(this: ReconcilePass, obj: JsonObject | None, ancestor: JsonObject | Non
 def _finalize(this: ReconcilePass, obj: JsonObject | None) -> EndPass:
     """S2: finish the Workloads of a job that is deleted or being deleted (JOB-11, JOB-58)."""
     for each in this.framework.workloads(this.key, this.reads):
+        if obj is None and _awaits_members(this.framework, each):
+            continue
         current = each
         controlled = any(owner.controller for owner in each.metadata.owner_references)
         if controlled and each.metadata.deletion_timestamp is None:
@@ -50,3 +53,9 @@ def _finalize(this: ReconcilePass, obj: JsonObject | None) -> EndPass:
     if obj is not None:
         this.effects.extend(this.framework.finalize(obj))
     return DONE
+
+
+def _awaits_members(framework: Framework, workload: Workload) -> bool:
+    """Whether a Workload was created for members that do not exist yet, by their common owner (JOB-176, JOB-182)."""
+    owners = {owner.kind for owner in workload.metadata.owner_references if not owner.controller}
+    return bool(owners - {framework.resource.kind}) and workload.metadata.deletion_timestamp is None
