@@ -123,6 +123,16 @@ async def test_a_set_whose_priority_class_is_missing_waits_and_the_cause_is_repo
     assert seen.error == 'WorkloadPriorityClass "gold" not found'
 
 
+async def test_a_time_limit_of_the_set_does_not_separate_its_pods_from_the_workload() -> None:
+    """JOB-29: pods of a set have no such label."""
+    on = await queued(a_set(metadata={"labels": {f"{K}max-exec-time-seconds": "60"}}, spec={"replicas": 1}))
+    on.put(set_pod())
+    await on.look("statefulset_pod", "db-0")
+    await on.reconcile(PODS, JobKey("ns", workload_key(on).name, is_group=True))
+    assert workload_of(on).spec.maximum_execution_time_seconds == 60
+    assert [each.name for each in workload_of(on).metadata.owner_references] == ["db", "db-0"]
+
+
 async def test_a_pod_becomes_a_member_once() -> None:
     on = await queued(a_set(metadata={"labels": {f"{K}priority-class": "p"}}))
     on.put(set_pod())

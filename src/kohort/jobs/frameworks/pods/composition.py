@@ -62,10 +62,10 @@ def match_group(group: PodGroup, workload: Workload | None, reads: ClusterReader
         return GroupMatch()
     if not is_group_workload(workload):
         raise UnretryableError(*_name_conflict(group))
-    if workload.spec.maximum_execution_time_seconds != maximum_execution_time(group.first):
-        return GroupMatch(extra=(workload,))
     if prebuilt_name(group.first, reads.gates):
         return _match_prebuilt(group, workload)
+    if workload.spec.maximum_execution_time_seconds != maximum_execution_time(group.first):
+        return GroupMatch(extra=(workload,))
     return _match_own(group, workload, reads)
 
 
