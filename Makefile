@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up venv test flaky test-faults test-oracle test-placements test-peers test-operators fuzz cluster-binaries cluster-up operators lint format bench docs clean
+.PHONY: help demo up venv test flaky test-faults test-oracle test-placements test-kinds test-peers test-operators fuzz cluster-binaries cluster-up operators lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -58,9 +58,15 @@ test-oracle: $(STAMP)  ## compare decisions with Kueue's on N=2000 random scenar
 test-placements: $(STAMP)  ## the same with N=2000 random topology scenarios: nodes, placements, preemption, node failures; needs Go
 	PYTHONPATH=tests $(BIN)/python -m oracle.compare --about topology --number $(N) --seed $(SEED) --jobs $(JOBS) --save
 
+# How many objects of each kind both managers get.
+test-kinds: OBJECTS = $(if $(filter command line,$(origin N)),$(N),30)
+test-kinds: cluster-binaries  ## compare the Workloads of N=30 random objects of each kind with Kueue's, from SEED=1; needs Go; ARGS="--kinds RayJob"
+	PYTHONPATH=tests $(BIN)/python -m job_comparison.compare --number $(OBJECTS) --seed $(SEED) $(ARGS)
+
 # Scenarios in a run of all comparisons: two minutes of the oracle on two cores.
 PEER_SCENARIOS ?= 500
 PEER_TOPOLOGY_SCENARIOS ?= 300
+PEER_OBJECTS ?= 4
 
 # Processes that share the tests on a real Kubernetes, each with a cluster of its own. They wait much: two leave a third of
 # two cores idle. On a machine with other work a third one starves the control planes.
@@ -75,6 +81,7 @@ test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
 	$(MAKE) --no-print-directory test-placements N=$(PEER_TOPOLOGY_SCENARIOS)
 	@PYTHONPATH=tests $(BIN)/python -c 'from oracle.kueue import build_manager; print("the real Kueue:", build_manager())'
+	$(MAKE) --no-print-directory test-kinds N=$(PEER_OBJECTS) ARGS=
 	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadfile tests/cluster tests/conformance tests/workloads $(WITH_KUBECTL) $(ARGS)
 	$(MAKE) --no-print-directory test-operators OPERATORS="$(PEER_OPERATORS)" ARGS=
 

@@ -83,8 +83,8 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 class ControlPlaneWithServices(ControlPlane):
     """A control plane whose API server reaches Services by `routes`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *controllers: str) -> None:
+        super().__init__(*controllers)
         self.routes = Routes()
 
     def _api_server_flags(self) -> components.Flags:

@@ -106,6 +106,12 @@ def manager_manifests() -> Path:
     return _sources() / "config" / "default"
 
 
+def manager_configuration() -> Json:
+    """The Configuration in these manifests."""
+    file = _sources() / "config" / "components" / "manager" / "controller_manager_config.yaml"
+    return yaml.safe_load(file.read_text())
+
+
 def gate_names() -> set[str]:
     """Its own feature gates; the libraries that it is built with add theirs to the same registry."""
     text = (_sources() / "pkg" / "features" / "kube_features.go").read_text()
@@ -124,9 +130,15 @@ def _built(name: str, package: str, sources: Iterable[Path]) -> Path:
     return program
 
 
-def _go(*arguments: str) -> str:
+def go_program() -> str:
+    """The go command; raises GoIsMissingError."""
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         raise GoIsMissingError("the comparison with the real Kueue needs Go 1.26 or newer: https://go.dev/dl/")
+    return go
+
+
+def _go(*arguments: str) -> str:
+    go = go_program()
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     return subprocess.run([go, *arguments], cwd=SOURCES, check=True, stdout=subprocess.PIPE, text=True).stdout
