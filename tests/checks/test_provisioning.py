@@ -15,7 +15,11 @@ from checks.provisioning_harness import (
 )
 from controllers.scheduling_harness import conditions_of
 from kit.builders.kueue import make_pod_set
+from kohort.api.codec import from_json
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.checks.provisioning.pod_sets import RequestedPodSet
+from kohort.checks.provisioning.requests import new_template, owner_reference
 from kohort.controllers.context import ManagerSettings
 
 Json = Any
@@ -255,3 +259,31 @@ async def test_an_object_of_another_owner_with_the_name_is_reported_and_left_alo
         await harness.advance(70)
         await harness.report("Provisioned")
         assert (await harness.entry())["state"] == "Ready"
+
+
+async def test_a_template_of_an_interrupted_creation_is_used() -> None:
+    """MK-22: the manager crashed before it created the request."""
+    async with running_provisioning_harness() as harness:
+        await harness.open()
+        await harness.delete("ProvisioningRequestConfig", "config")
+        await harness.submit()
+        workload = from_json(await harness.get("Workload", "w"), Workload)
+        left = RequestedPodSet("main", ("main",), 1, make_pod_set()["template"])
+        await harness.create(new_template(workload, "w-prov-1", left))
+        await harness.create(make_config())
+        await harness.advance(5)
+        assert (await harness.only_request())["metadata"]["name"] == "w-prov-1"
+        assert [owners(each) for each in await harness.templates()] == [["ProvisioningRequest"]]
+
+
+async def test_a_template_that_was_not_handed_over_is_deleted_with_its_request() -> None:
+    """MK-22, MK-29: the manager crashed after it created the request."""
+    async with running_provisioning_harness() as harness:
+        await harness.open()
+        await harness.submit()
+        workload = from_json(await harness.get("Workload", "w"), Workload)
+        path = f"{TEMPLATES}/ppt-w-prov-1-main"
+        await harness.server.merge(path, {"metadata": {"ownerReferences": [owner_reference(workload)]}})
+        await harness.finish("w")
+        await harness.advance(3)
+        assert (await harness.requests(), await harness.templates()) == ([], [])
