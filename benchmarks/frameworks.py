@@ -159,7 +159,9 @@ def _manager(server: Server, health: int, metrics: int) -> Iterator[ChildProcess
         command += [f"--health-probe-bind-address={LOOPBACK}:{health}"]
         command += [f"--metrics-bind-address={LOOPBACK}:{metrics}"]
         command += [f"--webhook-port={webhook}", f"--webhook-url=https://{LOOPBACK}:{webhook}"]
-        command += ["--feature-gates=VisibilityOnDemand=false"]
+        gates = {each.gate.name: "true" for each in built_in_frameworks() if each.gate is not None}
+        gates["VisibilityOnDemand"] = "false"
+        command += [f"--feature-gates={','.join(f'{name}={value}' for name, value in gates.items())}"]
         child = ChildProcess.start("kohort", command, folder / "log")
         try:
             yield child

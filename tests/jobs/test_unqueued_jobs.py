@@ -18,7 +18,7 @@ from kohort.jobs.assume_cache import CachedObject, CachedResource
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.kube.indexer import Indexer
 
-FRAMEWORKS = tuple(built_in_frameworks())
+FRAMEWORKS = tuple(each for each in built_in_frameworks() if each.gate is None)
 SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=tuple(each.name for each in FRAMEWORKS))))
 RECONCILED = [each for each in FRAMEWORKS if each.is_reconciled or each.planners]
 KINDS = [each.resource for each in RECONCILED if not is_kubernetes_kind(each.resource)]
