@@ -114,7 +114,7 @@ def test_without_go_a_missing_operator_is_reported_in_one_line(
 
 def test_an_unknown_operator_is_reported_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert operator_binaries.main(["jobset", "kubevirt"]) == 1
-    assert capsys.readouterr().err.startswith("operators: unknown operator kubevirt; known: jobset")
+    assert capsys.readouterr().err.startswith("operators: unknown operator kubevirt; known: jobset, ")
 
 
 def test_an_operator_that_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,5 +23,17 @@ OPERATORS: Final = MappingProxyType(
         "jobset": OperatorModule(
             "sigs.k8s.io/jobset", "v0.12.0", {"jobset": "."}, ("config/components/crd", "config/components/webhook")
         ),
+        "training": OperatorModule(
+            "github.com/kubeflow/training-operator",
+            "v1.9.4",
+            {"training-operator": "./cmd/training-operator.v1"},
+            ("manifests/base",),
+        ),
+        "ray": OperatorModule(
+            "github.com/ray-project/kuberay/ray-operator", "v1.6.2", {"kuberay": "."}, ("config/crd", "config/webhook")
+        ),
+        "mpi": OperatorModule(
+            "github.com/kubeflow/mpi-operator", "v0.8.2", {"mpi-operator": "./cmd/mpi-operator"}, ("manifests/base",)
+        ),
     }
 )

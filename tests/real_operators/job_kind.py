@@ -43,8 +43,6 @@ class JobKind:
     cpus: int
     """What all pods request together."""
     workloads: int = 1
-    prerequisites: tuple[Json, ...] = ()
-    """Objects that its jobs refer to."""
     waiting: Waiting = Waiting.SUSPENDED
     end: End = End.FINISHES
 

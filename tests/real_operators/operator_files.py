@@ -5,13 +5,17 @@ import json
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
+
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from cluster.access import write_secret
 from kit.pki import KeyPair, ThrowawayCa
 from kit.ports import LOOPBACK, free_port
 
 Json = Any
+_KEY_BITS: Final = 2048
+"""Operators that manage their own certificate read keys of authorities only if these are RSA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class OperatorFiles:
     @classmethod
     def create(cls, parent: Path, authority: str, names: tuple[str, ...]) -> Self:
         """A folder with the certificate for loopback and further names, signed by an authority of this name."""
-        signer = ThrowawayCa.create(authority)
+        signer = ThrowawayCa.create(authority, rsa.generate_private_key(65537, _KEY_BITS))
         pair = signer.server(LOOPBACK, "localhost", *names)
         found = cls(Path(tempfile.mkdtemp(dir=parent)), signer, pair)
         found.certificates.mkdir(parents=True)

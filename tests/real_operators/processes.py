@@ -1,6 +1,7 @@
 """Starts real operators beside a control plane: their definitions, webhooks, and one process each."""
 
 import http.client
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -8,9 +9,10 @@ from typing import Any, Final
 import yaml
 
 from cluster.control_plane import START_SECONDS, ControlPlane
-from cluster.kubectl import Kubectl
+from cluster.kubectl import Kubectl, KubectlError
 from kit.ports import LOOPBACK
 from kit.processes import ChildProcess
+from kit.virtual_time import wait_until_true
 from real_operators.binaries import built
 from real_operators.operator_files import OperatorFiles
 from real_operators.programs import PROGRAMS, OperatorProgram
@@ -64,12 +66,24 @@ class RunningOperators:
         self._running.callback(child.stop)
         port = operator.health_port or site.health
         child.wait_until(lambda: _is_ready(port, operator.health_path), START_SECONDS)
+        if operator.webhooks:
+            child.wait_until(lambda: _listens(site.webhook), START_SECONDS)
 
     def _define(self, files: list[Path]) -> None:
-        definitions = [yaml.safe_load(each.read_text()) for each in files]
-        self._kubectl.apply(*definitions)
-        names = [f"crd/{each['metadata']['name']}" for each in definitions]
-        self._kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+        """Apply definitions as they are: they have a megabyte each."""
+        applied = self._kubectl("apply", "--server-side", *(f"--filename={each}" for each in files)).lines
+        names = [line.removesuffix(" serverside-applied") for line in applied]
+        wait_until_true(lambda: self._are_established(names))
+
+    def _are_established(self, names: list[str]) -> bool:
+        """`kubectl wait` fails on a definition that has no conditions yet."""
+        try:
+            self._kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+        except KubectlError as error:
+            if "accessor error" in str(error):
+                return False
+            raise
+        return True
 
 
 def _reaching(operator: str, site: OperatorFiles, manifests: list[Json]) -> list[Json]:
@@ -82,6 +96,15 @@ def _reaching(operator: str, site: OperatorFiles, manifests: list[Json]) -> list
             url = f"https://{LOOPBACK}:{site.webhook}{webhook['clientConfig']['service']['path']}"
             webhook["clientConfig"] = {"url": url, "caBundle": site.authority.pair.encoded_certificate}
     return found
+
+
+def _listens(port: int) -> bool:
+    """Some operators are ready before their webhooks."""
+    try:
+        socket.create_connection((LOOPBACK, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def _is_ready(port: int, path: str) -> bool:

@@ -1,6 +1,7 @@
-"""The life of a job beside its real operator: it waits, runs, is preempted and restored, resumes, ends, is deleted.
+"""The life of a job beside its real operator: it waits, runs, is preempted, restored, resumed, deleted; one finishes.
 
-Every kind lives through the same, in a namespace and a ClusterQueue of its own with quota for one job.
+Every kind lives through the same, in a namespace and a ClusterQueue of its own with quota for one job. What is to be
+observed stays so until it was: a job that preempts or is preempted runs until it is deleted.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Final
 from kit.builders.kueue import make_cluster_queue, make_local_queue
 from kohort.api.resource import Resource
 from real_operators.job_kind import FOREVER, End, JobKind, Waiting
-from real_operators.users import CLUSTER_QUEUES, FLAVOR, PODS, URGENT, WORKLOADS, User, condition, observed
+from real_operators.users import BRIEF, CLUSTER_QUEUES, FLAVOR, PODS, URGENT, WORKLOADS, User, condition, observed
 
 Json = Any
 _LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta2", "LocalQueue", "localqueues", namespaced=True)
@@ -39,11 +40,15 @@ class JobScenario:
         self._waits_for_quota("j")
         self._set_quota(self.kind.cpus)
         self._runs("j")
-        self._submit(URGENT, "1" if self.kind.end is End.FINISHES else FOREVER, priority=URGENT)
+        self._submit(URGENT, FOREVER, priority=URGENT)
         self._is_preempted_and_restored("j", submitted)
-        self._ends(URGENT)
+        self._runs(URGENT)
+        self._delete(URGENT)
         self._runs("j")
         self._is_deleted("j")
+        if self.kind.end is End.FINISHES:
+            self._submit(BRIEF, "1")
+            self._finishes(BRIEF)
 
     def _submit(self, name: str, seconds: str, priority: str = "") -> Json:
         labels = {"kueue.x-k8s.io/queue-name": "q"}
@@ -88,19 +93,19 @@ class JobScenario:
             f"{name} is as it was submitted: {submitted['spec']}",
         )
 
-    def _ends(self, name: str) -> None:
-        if self.kind.end is End.FINISHES:
-            for workload in self._all_have("Finished", "True", name):
-                assert condition(workload, "Finished")[1] == "Succeeded"
-        else:
-            self._runs(name)
-            self._delete(name)
+    def _finishes(self, name: str) -> None:
+        for workload in self._all_have("Finished", "True", name):
+            assert condition(workload, "Finished")[1] == "Succeeded"
+        self._quota_is_free()
 
     def _is_deleted(self, name: str) -> None:
         assert self._job(name)["metadata"]["generation"] <= _MOST_GENERATIONS
         self._delete(name)
         observed(lambda: self._workloads(name), lambda found: found == [], f"{name} has no Workload")
         observed(lambda: self._pods(name), lambda found: found == [], f"the pods of {name} are gone")
+        self._quota_is_free()
+
+    def _quota_is_free(self) -> None:
         observed(self._usage, lambda usage: usage == {"0"}, "the quota is free")
 
     def _job(self, name: str) -> Json:

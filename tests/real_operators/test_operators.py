@@ -2,7 +2,6 @@
 
 import pytest
 
-from cluster.kubectl import Kubectl
 from real_operators.job_kind import JobKind
 from real_operators.kinds import KINDS
 from real_operators.processes import RunningOperators
@@ -12,11 +11,9 @@ from real_operators.users import User
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.operators[-1]}-{kind.name}")
 def test_a_job_waits_runs_is_preempted_restored_resumed_and_deleted(
-    kind: JobKind, operators: RunningOperators, kubectl: Kubectl, user: User
+    kind: JobKind, operators: RunningOperators, user: User
 ) -> None:
     operators.start(*kind.operators)
-    if kind.prerequisites:
-        kubectl.apply(*kind.prerequisites)
     scenario = JobScenario(user, kind)
     scenario.set_up()
     scenario.play()

@@ -17,6 +17,8 @@ FLAVOR: Final = "spot"
 """A ResourceFlavor whose nodes have the label `tier: spot`."""
 URGENT: Final = "urgent"
 """A WorkloadPriorityClass, and the job that has it."""
+BRIEF: Final = "brief"
+"""A job that finishes by itself."""
 WORKLOADS: Final = Resource("kueue.x-k8s.io", "v1beta2", "Workload", "workloads", namespaced=True)
 CLUSTER_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta2", "ClusterQueue", "clusterqueues", namespaced=False)
 PODS: Final = Resource("", "v1", "Pod", "pods", namespaced=True)
