@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 from click.testing import CliRunner
 
+from kit.virtual_time import eventually
 from kohort.api.core.batch import Job
 from kohort.api.resource import Resource
 from kohort.cli.main import cli
@@ -41,10 +42,24 @@ async def wait_for_output(process: asyncio.subprocess.Process, text: str) -> Non
         assert line, "ended early"
 
 
-def left_behind(folder: Path) -> list[str]:
-    """Files of the demo, and processes that were started by it."""
-    files = [str(each) for place in ("tmp", "home") for each in (folder / place).iterdir()]
-    return files + [each.name for each in Path("/proc").glob("[0-9]*") if str(folder) in _environment(each)]
+def files_of(folder: Path) -> list[str]:
+    """Files of the demo."""
+    return [str(each) for place in ("tmp", "home") for each in (folder / place).iterdir()]
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Processes that were started by the demo."""
+    return [each.name for each in Path("/proc").glob("[0-9]*") if str(folder) in _environment(each)]
+
+
+async def nothing_is_left(folder: Path) -> None:
+    """Files are gone at once; processes that have recorded the end of their pods end on their own."""
+    assert files_of(folder) == []
+
+    async def processes() -> list[str]:
+        return processes_of(folder)
+
+    await eventually(processes, lambda found: not found, "processes were left behind")
 
 
 def _environment(process: Path) -> str:
@@ -73,7 +88,7 @@ async def test_two_teams_borrow_return_quota_and_finish(tmp_path: Path) -> None:
     assert (given_back.count(" admitted, starting\n"), given_back.count(" finished\n")) == (2, 0)
     assert (borrowed_again.count(" admitted, starting\n"), borrowed_again.count(" finished\n")) == (3, 7)
     assert "All seven jobs have finished." in borrowed_again
-    assert left_behind(tmp_path) == []
+    await nothing_is_left(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -85,7 +100,7 @@ async def test_nothing_is_left_after_an_interruption(tmp_path: Path, number: sig
         rest = await process.stdout.read()  # type: ignore[union-attr]
         assert await process.wait() == 130
     assert b"stopped; cluster, jobs and files removed\n" in rest
-    assert left_behind(tmp_path) == []
+    await nothing_is_left(tmp_path)
 
 
 async def test_what_a_killed_demo_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -94,12 +109,13 @@ async def test_what_a_killed_demo_left_is_removed_by_the_next_one(tmp_path: Path
         await wait_for_output(killed, "admitted, starting")
         killed.kill()
         await killed.wait()
-        assert left_behind(tmp_path) != []
+        assert files_of(tmp_path) != []
+        assert processes_of(tmp_path) != []
         following = await start(tmp_path)
         await wait_for_output(following, "Two teams")
         following.send_signal(signal.SIGINT)
         assert await following.wait() == 130
-    assert left_behind(tmp_path) == []
+    await nothing_is_left(tmp_path)
 
 
 class ScriptedClient:
