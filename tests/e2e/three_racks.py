@@ -55,14 +55,17 @@ def _kueue(kind: str, name: str, spec: Object, namespace: str = "") -> Object:
 
 
 def gang(name: str, pods: int, **topology: str) -> Object:
-    """An Indexed Job of pods with a GPU each; the topology annotations without their prefix and with underscores."""
+    """An Indexed Job of pods with a GPU each; the topology annotations without their prefix and with underscores.
+
+    The backoff of failed pods is that of each index: one for the whole Job doubles with each pod of a failed node.
+    """
     annotations = {f"kueue.x-k8s.io/podset-{key.replace('_', '-')}": value for key, value in topology.items()}
     container = {"name": "train", "image": "registry.example/train:1", "resources": {"limits": {GPU: 1}}}
     template = {
         "metadata": {"annotations": {"kohort.dev/run-seconds": "3600", **annotations}},
         "spec": {"restartPolicy": "Never", "containers": [container], "terminationGracePeriodSeconds": 1},
     }
-    spec = {"parallelism": pods, "completions": pods, "completionMode": "Indexed", "backoffLimit": 50}
+    spec = {"parallelism": pods, "completions": pods, "completionMode": "Indexed", "backoffLimitPerIndex": 50}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
