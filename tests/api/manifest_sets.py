@@ -6,7 +6,8 @@ from api.kueue.objects import flavor_quotas, group, quota
 from kohort.api.documents import Document, read_documents
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.conversion import V1BETA2
-from kohort.api.manifests import Checker, FindingSeverity, ManifestReport
+from kohort.api.manifests.checking import Checker, ManifestReport
+from kohort.api.manifests.findings import FindingSeverity
 
 Json = Any
 FILE = "set.yaml"

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 import kohort
-from kohort.api.config import parse_configuration
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
-from kohort.api.config.parsing import ParsingContext
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.gates import Gate
 from kohort.api.unsupported import UNSUPPORTED, notices
 from kohort.jobs.builtin import built_in_frameworks

@@ -11,6 +11,18 @@ from kohort import __version__
 from kohort.api.errors import ApiError
 from kohort.cli.main import COMMANDS, LazyCommand, main
 
+SLOW_TO_IMPORT = {
+    "aiohttp",
+    "cryptography",
+    "importlib.metadata",
+    "yaml",
+    "kohort.api.config.loading",
+    "kohort.api.manifests.checking",
+    "kohort.controllers.context",
+    "kohort.embedded.server",
+    "kohort.engine.engine",
+    "kohort.jobs.builtin",
+}
 PROGRAM = "from kohort.cli.main import main; main"
 BUFFERED = """
 import click
@@ -127,6 +139,18 @@ def test_help_imports_nothing_that_only_commands_need() -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "click" in loaded
     assert {"msgspec", "yaml", "kohort.api.schema", "kohort.cli.crds", "kohort.cli.validate"} & loaded == set()
+
+
+def test_commands_on_jobs_import_neither_the_engine_nor_servers() -> None:
+    names = ("cancel", "hold", "logs", "move", "queue", "resume", "status", "submit", "up")
+    program = (
+        "import sys\nfrom kohort.cli.main import COMMANDS\n"
+        f"for name in {names}:\n COMMANDS[name].load()\nprint(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "kohort.cli.submit" in loaded
+    assert SLOW_TO_IMPORT & loaded == set()
 
 
 @pytest.mark.parametrize("name", ["crds", "validate"])

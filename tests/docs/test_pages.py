@@ -31,7 +31,8 @@ from docs.pages import (
     run_by,
 )
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.manifests import Checker, FindingSeverity
+from kohort.api.manifests.checking import Checker
+from kohort.api.manifests.findings import FindingSeverity
 from kohort.cli.main import cli
 from kohort.insight.doctor.runner import CHECKS
 

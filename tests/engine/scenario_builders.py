@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.scenario import DAWN, ScenarioRunner
 from kit.builders.core import make_namespace
-from kohort.api.config import ParsingContext, parse_configuration
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.engine.decisions import Evict, KeepPending, Reserve
 from kohort.engine.settings import EngineSettings

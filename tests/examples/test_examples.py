@@ -11,7 +11,8 @@ from examples.example_environment import EXAMPLES, example_folders, files_of, ob
 from kit.virtual_time import eventually
 from kohort.api.core.pods import Pod
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.manifests import Checker, FindingSeverity
+from kohort.api.manifests.checking import Checker
+from kohort.api.manifests.findings import FindingSeverity
 from kohort.api.times import parse_time
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode, parse_taints

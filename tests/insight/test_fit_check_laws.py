@@ -10,7 +10,7 @@ from engine.scenario import ScenarioRunner
 from engine.scenario_strategies import scenarios
 from engine.test_explain_laws import at_rest
 from kohort.api.codec import from_json
-from kohort.api.config import ParsingContext, parse_configuration
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload

@@ -11,7 +11,8 @@ from kohort.api.codec import Json
 from kohort.api.documents import Document, discover, load
 from kohort.api.errors import ApiError
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.manifests import Checker, FindingSeverity
+from kohort.api.manifests.checking import Checker
+from kohort.api.manifests.findings import FindingSeverity
 from kohort.api.resource import Resource
 from kohort.cli.options import (
     ClusterOptions,

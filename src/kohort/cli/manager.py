@@ -11,7 +11,7 @@ from typing import Final
 import click
 import msgspec
 
-from kohort.api.config import SERVICE_ACCOUNT_NAMESPACE, own_namespace
+from kohort.api.config.defaults import SERVICE_ACCOUNT_NAMESPACE, own_namespace
 from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer

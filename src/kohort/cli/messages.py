@@ -3,14 +3,17 @@
 import os
 import sys
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
-from kohort.cli.job_progress import JobProgress
-from kohort.kube.clock import Clock
 from kohort.terminal.ages import duration
 from kohort.terminal.screen import screen_of
 from kohort.terminal.style import Role, Style
+
+if TYPE_CHECKING:
+    from kohort.cli.job_progress import JobProgress
+    from kohort.kube.clock import Clock
 
 
 def note(text: str) -> None:
@@ -21,11 +24,11 @@ def note(text: str) -> None:
 class ProgressPrinter:
     """Prints the progress of a job with the time since the start."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: "Clock") -> None:
         self._clock = clock
         self._start = clock.now()
 
-    def print(self, progress: JobProgress) -> None:
+    def print(self, progress: "JobProgress") -> None:
         """Print one line."""
         passed = duration(timedelta(seconds=self._clock.now() - self._start))
         style = _style()

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -23,8 +24,6 @@ from kohort.cli.job_builder import (
     build_job,
     seconds_of,
 )
-from kohort.cli.job_watcher import exit_code, watching_job
-from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
 from kohort.cli.messages import ProgressPrinter, note, write_raw
 from kohort.cli.name_completion import complete_priorities, complete_queues
 from kohort.cli.option_types import COUNT, EXISTING_FILE, POSITIVE_COUNT
@@ -39,11 +38,13 @@ from kohort.cli.options import (
     screen,
 )
 from kohort.cli.targets import LOCAL_QUEUE, Finder, shown
-from kohort.jobs.frameworks.job.spec import pod_count
-from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.options import ListScope, WriteOptions
 from kohort.terminal.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from kohort.cli.log_streams import LogStreams
+    from kohort.kube.client import Client
 
 EXAMPLES = """\b
 Examples:
@@ -285,7 +286,7 @@ class _Submission:
             self._created = created["metadata"]["name"]
             return await self._wait(client, created)
 
-    async def _completed(self, client: Client) -> JobArguments:
+    async def _completed(self, client: "Client") -> JobArguments:
         """The arguments with the LocalQueue and image; raises if the queue or priority class is not found."""
         finder = Finder(client, self._arguments.namespace)
         queue = await _queue(finder, self._arguments)
@@ -294,7 +295,7 @@ class _Submission:
         arguments = replace(self._arguments, queue=queue)
         return arguments if arguments.image else await self._without_image(client, arguments)
 
-    async def _without_image(self, client: Client, arguments: JobArguments) -> JobArguments:
+    async def _without_image(self, client: "Client", arguments: JobArguments) -> JobArguments:
         """The arguments for pods that run as processes, which need no image; by default in the current directory."""
         runtimes = await _runtimes(client)
         if not runtimes or not runtimes <= {"process", "simulated"}:
@@ -302,7 +303,7 @@ class _Submission:
         is_here = urlsplit(self._access.server).hostname in _LOOPBACK and "process" in runtimes
         return replace(arguments, image=NO_IMAGE, workdir=arguments.workdir or (str(Path.cwd()) if is_here else ""))
 
-    async def _create(self, client: Client, job: JsonObject) -> JsonObject:
+    async def _create(self, client: "Client", job: JsonObject) -> JsonObject:
         options = WriteOptions(FIELD_MANAGER, dry_run=self._afterwards.dry_run == "server")
         try:
             return await client.of(Job.resource).create(job, options=options)
@@ -312,7 +313,9 @@ class _Submission:
             name = job["metadata"].get("name", "")
             raise SubmitError(f"Job {name} already exists: choose another --name") from None
 
-    async def _wait(self, client: Client, job: JsonObject) -> int:
+    async def _wait(self, client: "Client", job: JsonObject) -> int:
+        from kohort.cli.job_watcher import exit_code, watching_job
+
         printer = ProgressPrinter(client.clock)
         if not self._afterwards.is_following:
             async with watching_job(client, job, printer.print) as watcher:
@@ -324,7 +327,10 @@ class _Submission:
         return await exit_code(client, job, end)
 
 
-def _streams(client: Client, job: JsonObject) -> LogStreams:
+def _streams(client: "Client", job: JsonObject) -> "LogStreams":
+    from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
+    from kohort.jobs.frameworks.job.spec import pod_count
+
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     prefixes = Prefixes(screen().style, name, is_shown=pod_count(job) > 1)
     scope = ListScope(namespace, labels=f"batch.kubernetes.io/job-name={name}")
@@ -348,7 +354,7 @@ async def _queue(finder: Finder, arguments: JobArguments) -> str:
     return name
 
 
-async def _runtimes(client: Client) -> set[str]:
+async def _runtimes(client: "Client") -> set[str]:
     """The container runtimes of the nodes; empty if nodes cannot be listed."""
     try:
         nodes = (await client.of(Node.resource).page(limit=50)).items

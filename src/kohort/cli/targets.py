@@ -6,7 +6,7 @@ specify the kind. A Workload resolves to the jobs that own it.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.config.frameworks import KNOWN_FRAMEWORKS
@@ -18,11 +18,12 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.resource import Resource
 from kohort.jobs.keys import JOB_UID_LABEL, POD_GROUP_NAME
 from kohort.jobs.objects import labels, uid
-from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.options import ListScope
-from kohort.kube.rest_mapper import RestMapper
 from kohort.terminal.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from kohort.kube.client import Client
 
 LOCAL_QUEUE: Final = LocalQueue.info.resource
 CLUSTER_QUEUE: Final = ClusterQueue.info.resource
@@ -146,7 +147,7 @@ def _singular_kinds() -> set[str]:
 class Finder:
     """Looks up objects of one namespace."""
 
-    client: Client
+    client: "Client"
     namespace: str
 
     async def find(self, reference: TargetReference) -> CommandTarget:
@@ -200,6 +201,8 @@ class Finder:
         return CommandTarget((found,), await self.workloads_of(found))
 
     async def _of_workload(self, found: TargetObject) -> CommandTarget:
+        from kohort.kube.rest_mapper import RestMapper
+
         workload = await self.client.of(Workload).get(found.key)
         mapping = RestMapper(self.client)
         members = list[TargetObject]()

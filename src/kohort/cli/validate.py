@@ -13,7 +13,9 @@ import click
 from kohort.api.errors import ApiError
 from kohort.api.fields import Path
 from kohort.api.gates import FeatureGates, from_settings, parse_flag
-from kohort.api.manifests import Checker, FindingSeverity, ManifestFinding, ManifestReport, WarningCode
+from kohort.api.manifests.checking import Checker, ManifestReport
+from kohort.api.manifests.codes import WarningCode
+from kohort.api.manifests.findings import FindingSeverity, ManifestFinding
 from kohort.api.unsupported import gate_notices
 from kohort.cli.option_types import switch_option
 from kohort.terminal.counts import counted

@@ -7,7 +7,6 @@ JOB-234).
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
@@ -134,6 +133,8 @@ def _found(names: Iterable[str], by_name: Mapping[str, Framework]) -> frozenset[
 def plugins() -> list[Framework]:
     """Frameworks of installed packages; one that fails to load is skipped (JOB-234)."""
     found: list[Framework] = []
+    from importlib.metadata import entry_points
+
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:
             found.append(point.load()())

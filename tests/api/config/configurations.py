@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.api.config import Configuration, ParsedConfiguration, parse_configuration
+from kohort.api.config.parsing import ParsedConfiguration, parse_configuration
+from kohort.api.config.v1beta2 import Configuration
 
 INVALID = "Invalid value"
 REQUIRED = "Required value"

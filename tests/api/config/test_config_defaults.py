@@ -5,15 +5,10 @@ import pytest
 
 from api.config.configurations import accepted, v1beta1, v1beta2, verdicts
 from kohort.api.codec import Json
-from kohort.api.config import (
-    BUILT_IN_FRAMEWORKS,
-    KnownFramework,
-    ParsingContext,
-    default_configuration,
-    effective,
-    own_namespace,
-    parse_configuration,
-)
+from kohort.api.config.defaults import own_namespace
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
+from kohort.api.config.loading import default_configuration
+from kohort.api.config.parsing import ParsingContext, effective, parse_configuration
 from kohort.api.config.v1beta2 import IncrementalDispatcherConfig
 from kohort.api.gates import DEFAULT_GATES, Gate
 

@@ -6,7 +6,8 @@ import pytest
 
 from kit.golden.recordings import api_recording
 from kohort.api.codec import Json, without_nulls
-from kohort.api.config import Configuration, effective, parse_configuration
+from kohort.api.config.parsing import effective, parse_configuration
+from kohort.api.config.v1beta2 import Configuration
 from kohort.api.fields import FieldError
 from kohort.api.gates import DEFAULT_GATES
 

@@ -2,7 +2,8 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from kohort.api.config import ConfigurationError, Loaded, ParsingContext, default_configuration, load_configuration
+from kohort.api.config.loading import ConfigurationError, Loaded, default_configuration, load_configuration
+from kohort.api.config.parsing import ParsingContext
 from kohort.api.gates import DEFAULT_GATES, Gate
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from api.config.configurations import v1beta1, v1beta2
 from kohort.api.codec import Json, decode, encode
-from kohort.api.config import Configuration, ParsedConfiguration, ParsingContext, effective, parse_configuration
 from kohort.api.config import v1beta1 as old
-from kohort.api.config.v1beta2 import API_VERSION
+from kohort.api.config.parsing import ParsedConfiguration, ParsingContext, effective, parse_configuration
+from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.docstrings import class_description, field_descriptions
 from kohort.api.schema import Schema, schema_of
 

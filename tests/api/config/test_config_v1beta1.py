@@ -4,7 +4,7 @@ import pytest
 
 from api.config.configurations import accepted, v1beta1, v1beta2, verdicts
 from kohort.api.codec import Json
-from kohort.api.config import effective, parse_configuration
+from kohort.api.config.parsing import effective, parse_configuration
 
 BOTH_STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 ONLY_V1BETA2 = ("waitForPodsReady", "visibilityServer")

@@ -19,7 +19,7 @@ from api.config.configurations import (
     verdicts,
 )
 from kohort.api.codec import Json
-from kohort.api.config import parse_configuration
+from kohort.api.config.parsing import parse_configuration
 
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 PROVIDER: Json = {"name": "gke", "execConfig": {"command": "auth", "apiVersion": "v1", "interactiveMode": "Never"}}

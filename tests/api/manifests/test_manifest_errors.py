@@ -6,7 +6,7 @@ import pytest
 
 from api.manifest_sets import cpus, errors, flavor, job, kueue, local_queue, pod_spec, queue, report, report_of_text
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.api.manifests import FindingSeverity
+from kohort.api.manifests.findings import FindingSeverity
 
 BROKEN_QUEUE = """\
 apiVersion: kueue.x-k8s.io/v1beta2

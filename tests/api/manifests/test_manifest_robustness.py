@@ -16,7 +16,8 @@ from kohort.api.documents import MAX_DEPTH, Document
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kinds import all_kinds
 from kohort.api.kueue.group import GROUP
-from kohort.api.manifests import Checker, FindingSeverity
+from kohort.api.manifests.checking import Checker
+from kohort.api.manifests.findings import FindingSeverity
 
 SCALARS = st.one_of(
     st.none(),

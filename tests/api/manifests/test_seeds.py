@@ -12,7 +12,8 @@ from kohort.api.kinds import kind_of
 from kohort.api.kueue.admission import ObjectWrite, admit, read
 from kohort.api.kueue.conversion import V1BETA1, V1BETA2, convert
 from kohort.api.kueue.group import GROUP
-from kohort.api.manifests import Checker, FindingSeverity
+from kohort.api.manifests.checking import Checker
+from kohort.api.manifests.findings import FindingSeverity
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 FLEET = SEEDS / "fleet-kueue-placement.yaml"

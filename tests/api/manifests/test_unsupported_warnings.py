@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.manifest_sets import QUEUE, flavor, job, kueue, report, warnings
-from kohort.api.manifests import WarningCode
+from kohort.api.manifests.codes import WarningCode
 from kohort.api.manifests.known_kinds import KUBERNETES_KINDS, is_known_kind
 from kohort.embedded.kinds.catalog import builtin_resources
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kohort.api.manifests import WarningCode
+from kohort.api.manifests.codes import WarningCode
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "validate.md"
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kohort.api.config import Configuration
+from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document, discover, load
 from kohort.api.errors import DocumentError
 from kohort.api.gates import FeatureGates

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kohort.api.codec import Json, from_json
-from kohort.api.config import Configuration, parse_configuration
 from kohort.api.config import common as config
+from kohort.api.config.parsing import parse_configuration
+from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, FieldError, Path

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kohort.api.config import Configuration
+from kohort.api.config.v1beta2 import Configuration
 from kohort.api.kueue.group import GROUP
 from kohort.api.manifests.facts import (
     ClusterQueueFacts,

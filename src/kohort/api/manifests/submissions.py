@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kohort.api.codec import Json, from_json
-from kohort.api.config import BUILT_IN_FRAMEWORKS
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import JobSpec
 from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.core.templates import pod_templates
