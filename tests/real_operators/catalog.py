@@ -35,5 +35,6 @@ OPERATORS: Final = MappingProxyType(
         "mpi": OperatorModule(
             "github.com/kubeflow/mpi-operator", "v0.8.2", {"mpi-operator": "./cmd/mpi-operator"}, ("manifests/base",)
         ),
+        "lws": OperatorModule("sigs.k8s.io/lws", "v0.9.0", {"lws": "./cmd"}, ("config/crd", "config/webhook")),
     }
 )

@@ -68,6 +68,11 @@ def _jobset(site: OperatorFiles) -> list[str]:
     return [site.write_config({**config, "internalCertManagement": {"enable": False}})]
 
 
+def _lws(site: OperatorFiles) -> list[str]:
+    config = _component_config("config.lws.x-k8s.io/v1alpha1", site)
+    return [site.write_config({**config, "internalCertManagement": {"enable": False}})]
+
+
 def _training(site: OperatorFiles) -> list[str]:
     """Its certificate rotator waits until this file exists, and does not read it."""
     _TRAINING_CERTIFICATES.mkdir(parents=True, exist_ok=True)
@@ -119,5 +124,6 @@ PROGRAMS: Final = MappingProxyType(
             health_path="/healthz",
             health_port=8080,
         ),
+        "lws": OperatorProgram("lws", ("config/crd/bases/*.yaml",), _lws, webhooks="config/webhook"),
     }
 )

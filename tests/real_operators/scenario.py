@@ -64,7 +64,7 @@ class JobScenario:
         return self.user.create(resource, content)
 
     def _waits_for_quota(self, name: str) -> None:
-        for workload in self._all_have("QuotaReserved", "False", name):
+        for workload in self._are_pending(name):
             pod_sets = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
             assert pod_sets == self.kind.pod_sets
         assert self._started_pods(name) == []
@@ -118,6 +118,15 @@ class JobScenario:
         """The Workloads that the job owns."""
         owner = (self.kind.resource.kind, name)
         return [each for each in self.user.list(WORKLOADS, self.kind.name) if owner in _owners(each)]
+
+    def _are_pending(self, name: str) -> list[Json]:
+        """The Workloads of a job, once one was tried: those that no decision distinguishes from it are not."""
+
+        def is_met(found: list[Json]) -> bool:
+            reserved = {condition(each, "QuotaReserved")[0] for each in found}
+            return len(found) == self.kind.workloads and "False" in reserved and "True" not in reserved
+
+        return observed(lambda: self._workloads(name), is_met, f"{name} is pending")
 
     def _all_have(self, type_: str, status: str, name: str) -> list[Json]:
         """The Workloads of a job, once all of them have this condition."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from real_operators.job_kind import JobKind
 from real_operators.kinds.jobset import JOBSET
+from real_operators.kinds.lws import LEADERWORKERSET
 from real_operators.kinds.mpi import MPIJOB
 from real_operators.kinds.ray import RAYCLUSTER, RAYJOB, RAYSERVICE
 from real_operators.kinds.training import TRAINING_JOBS
@@ -15,4 +16,5 @@ KINDS: Final[tuple[JobKind, ...]] = (
     RAYCLUSTER,
     RAYJOB,
     RAYSERVICE,
+    LEADERWORKERSET,
 )
