@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.resource import Resource
 from kohort.api.times import format_time
 from kohort.jobs.objects import controller_owner, metadata, value_at
+
+SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 
 
 def controller_reference(resource: Resource, owner: JsonObject) -> JsonObject:

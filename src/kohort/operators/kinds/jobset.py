@@ -11,7 +11,6 @@ from typing import Final
 from kohort.api.codec import JsonObject
 from kohort.api.core.batch import Job
 from kohort.api.kinds import PrinterColumn
-from kohort.api.resource import Resource
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.jobset import JobSetFramework
 from kohort.jobs.objects import annotations, labels, value_at
@@ -32,10 +31,9 @@ from kohort.operators.kinds.jobset_status import (
     report_suspension,
     restarts_of,
 )
-from kohort.operators.objects import child_of, headless_service, later
+from kohort.operators.objects import SERVICES, child_of, headless_service, later
 from kohort.operators.schemas import ANYTHING, NUMBER, TEXT, TRUTH, list_of, one_of, with_fields
 
-SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 _DOMAIN: Final = "jobset.sigs.k8s.io"
 NAME: Final = f"{_DOMAIN}/jobset-name"
 

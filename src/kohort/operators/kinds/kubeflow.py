@@ -15,7 +15,7 @@ from kohort.jobs.frameworks.kubeflow.training_jobs import (
     XGBoostJobFramework,
 )
 from kohort.operators.contract import ChildKind, ChildPlan, StandIn
-from kohort.operators.kinds.kubeflow_job import JOB_NAME, SERVICES, ReplicaKind, TrainingJob
+from kohort.operators.kinds.kubeflow_job import JOB_NAME, ReplicaKind, TrainingJob
 from kohort.operators.kinds.kubeflow_status import (
     new_report,
     report_start,
@@ -28,7 +28,7 @@ from kohort.operators.kinds.kubeflow_variables import (
     tensorflow,
     xgboost,
 )
-from kohort.operators.objects import later
+from kohort.operators.objects import SERVICES, later
 from kohort.operators.schemas import ANYTHING, NUMBER, TEXT, TRUTH, list_of, map_of, one_of, with_fields
 
 RUN_POLICY: Final = with_fields(

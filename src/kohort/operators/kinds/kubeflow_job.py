@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Final
 
 from kohort.api.codec import JsonObject
-from kohort.api.resource import Resource
 from kohort.jobs.frameworks.kubeflow.replica_jobs import ReplicaJobFramework
 from kohort.jobs.objects import is_terminating, labels, value_at
 from kohort.operators.contract import ChildPlan
@@ -24,7 +23,6 @@ from kohort.operators.kinds.kubeflow_variables import (
 )
 from kohort.operators.objects import add_variables, headless_service, later, phase, pod_from_template
 
-SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 _DOMAIN: Final = "training.kubeflow.org"
 JOB_NAME: Final = f"{_DOMAIN}/job-name"
 REPLICA_TYPE: Final = f"{_DOMAIN}/replica-type"

@@ -30,8 +30,8 @@ from kohort.jobs.frameworks.leaderworkerset.groups import (
 from kohort.jobs.frameworks.pods.parents import replicas_of
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, value_at
 from kohort.operators.contract import ChildKind, ChildPatch, ChildPlan, StandIn
-from kohort.operators.kinds.kubeflow_job import SERVICES
 from kohort.operators.objects import (
+    SERVICES,
     child_of,
     controller_reference,
     headless_service,

@@ -15,9 +15,10 @@ from kohort.jobs.objects import value_at
 from kohort.operators.child_jobs import is_suspended, resume, suspend
 from kohort.operators.contract import ChildKind, ChildPatch, ChildPlan, StandIn
 from kohort.operators.kinds.kubeflow import REPLICA_SPECS, RUN_POLICY
-from kohort.operators.kinds.kubeflow_job import JOB_NAME, LARGEST, REPLICA_INDEX, SERVICES
+from kohort.operators.kinds.kubeflow_job import JOB_NAME, LARGEST, REPLICA_INDEX
 from kohort.operators.kinds.kubeflow_status import KubeflowReport, new_report, phase_counts, report_start
 from kohort.operators.objects import (
+    SERVICES,
     add_variables,
     child_of,
     find_condition,

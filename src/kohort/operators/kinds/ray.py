@@ -22,11 +22,11 @@ from kohort.operators.kinds.ray_pods import (
     NODE_TYPE,
     ORIGIN,
     ORIGIN_KIND,
-    SERVICES,
     head_host,
     name_suffix,
 )
 from kohort.operators.objects import (
+    SERVICES,
     add_variables,
     child_of,
     has_condition,

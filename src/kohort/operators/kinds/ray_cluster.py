@@ -17,12 +17,12 @@ from kohort.operators.contract import ChildKind, ChildPlan, StandIn
 from kohort.operators.kinds.ray_pods import (
     CLUSTER,
     NODE_TYPE,
-    SERVICES,
     head_service,
     head_service_name,
     ray_nodes,
 )
 from kohort.operators.objects import (
+    SERVICES,
     find_condition,
     is_ready,
     is_true,

@@ -8,12 +8,10 @@ from typing import Final
 
 from kohort.api.codec import JsonObject
 from kohort.api.quantity import Quantity
-from kohort.api.resource import Resource
 from kohort.jobs.frameworks.ray.cluster import group_size, worker_groups
 from kohort.jobs.objects import annotations, labels, value_at
-from kohort.operators.objects import add_variables, child_of, pod_from_template
+from kohort.operators.objects import SERVICES, add_variables, child_of, pod_from_template
 
-SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 CLUSTER: Final = "ray.io/cluster"
 GROUP: Final = "ray.io/group"
 NODE_TYPE: Final = "ray.io/node-type"
