@@ -1,5 +1,7 @@
 """The stand-ins of `kohort up --operators`, compared with the objects of the real operators."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import pytest
@@ -7,8 +9,12 @@ import pytest
 from cluster.kubectl import Kubectl
 from kit.builders.core import make_namespace
 from kohort.api.core.batch import Job
-from kohort.operators.kinds.jobset import SERVICES, JobSetStandIn
+from kohort.api.core.pods import Pod
+from kohort.operators.kinds.jobset import JobSetStandIn
+from kohort.operators.kinds.kubeflow import TRAINING_STAND_INS
+from kohort.operators.objects import SERVICES
 from real_operators.kinds.jobset import JOBSET
+from real_operators.kinds.training import TRAINING_JOBS
 from real_operators.operator_comparison import Json, OperatorComparison
 from real_operators.processes import RunningOperators
 from real_operators.users import User
@@ -25,7 +31,17 @@ def _jobset() -> Json:
     }
 
 
-COMPARISONS: Final = (OperatorComparison("jobset", JobSetStandIn(), _jobset, (Job.resource, SERVICES)),)
+def _training_jobs() -> Iterator[OperatorComparison]:
+    stand_ins = {each.resource: each for each in TRAINING_STAND_INS}
+    for kind in TRAINING_JOBS:
+        make_spec = partial(kind.make_spec, "same", "forever")
+        yield OperatorComparison("training", stand_ins[kind.resource], make_spec, (Pod.resource, SERVICES))
+
+
+COMPARISONS: Final = (
+    OperatorComparison("jobset", JobSetStandIn(), _jobset, (Job.resource, SERVICES)),
+    *_training_jobs(),
+)
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda each: f"{each.name}-{each.stand_in.resource.kind}")
