@@ -44,6 +44,7 @@ TIMEOUT: Final = 120.0
 READ_ONLY_VERBS: Final = (
     *("queue", "top", "explain", "doctor", "status", "fits", "events", "get", "list", "logs", "describe", "wait"),
     "auth",
+    "topology",
 )
 """Read-only verbs: their output may change a moment later, so they are repeated."""
 VERBS_WITH_VERDICT: Final = ("doctor", "fits", "explain", "validate")
