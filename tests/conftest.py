@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from machine import Machine, held
-from shares import share_of
+from shares import ordered_for_processes, share_of
 
 ALLOCATIONS_BETWEEN_COLLECTIONS: Final = 20_000
 MACHINE = pytest.StashKey[Machine]()
@@ -53,13 +53,13 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that wait come first, exclusive ones last.
-
-    xdist gives each process a contiguous part. So one process runs those that wait, while the others use the cores; and
-    none of them is still running when an exclusive one, for which all processes wait, is to begin.
-    """
-    items.sort(key=lambda item: (_is_exclusive(item), not _waits(item)))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Exclusive tests come first, and those that wait are spread over all processes but one."""
+    exclusive = [item for item in items if _is_exclusive(item)]
+    waiting = [item for item in items if _waits(item) and not _is_exclusive(item)]
+    others = [item for item in items if not _waits(item) and not _is_exclusive(item)]
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = ordered_for_processes(exclusive, waiting, others, processes)
 
 
 @pytest.hookimpl(wrapper=True)
