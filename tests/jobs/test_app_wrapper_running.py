@@ -18,9 +18,10 @@ from jobs.app_wrappers import (
     wrapped_service,
 )
 from jobs.job_manager_harness import JobManagerHarness, conditions_of, queue_objects, running_job_harness
+from jobs.kind_harness import JobKindHarness
 from jobs.replica_jobs import make_definition
 from jobs.scripted_codeflare import APP_WRAPPERS, ScriptedCodeFlare
-from jobs.webhook_caller import WebhookCaller, pods_by_name
+from jobs.webhook_caller import pods_by_name
 from kit.builders.kueue import make_workload_priority_class
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
@@ -38,7 +39,6 @@ SETTINGS = ManagerSettings(
         wait_for_pods_ready=WaitForPodsReady(),
     )
 )
-PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
 def labelled(wrapped: Json) -> Json:
@@ -54,33 +54,25 @@ def wrapped_pair(name: str) -> list[Json]:
     return [labelled(job), labelled(pod)]
 
 
-class AppWrapperHarness:
+class AppWrapperHarness(JobKindHarness):
     """A cluster for three pods, and a scripted operator."""
 
     def __init__(self, manager: JobManagerHarness) -> None:
-        self.manager = manager
-        self.webhooks = WebhookCaller(manager, FRAMEWORKS)
+        super().__init__(manager, FRAMEWORKS)
         self.operator = ScriptedCodeFlare(manager, self.webhooks)
 
     async def submit(self, name: str = "wrap", priority: str = "") -> None:
         obj = make_app_wrapper(*wrapped_pair(name), name=name)
-        del obj["metadata"]["uid"]
-        if priority:
-            obj["metadata"]["labels"][PRIORITY] = priority
-        await self.webhooks.send(obj)
-        await self.manager.settle()
+        await self.send(obj, priority)
 
     async def app_wrapper(self, name: str = "wrap") -> Json:
         return await self.manager.server.get(f"{APP_WRAPPERS}/{name}")
 
     async def workload(self, name: str = "wrap") -> Json:
-        (found,) = (
-            each for each in await self.manager.workloads() if each["metadata"]["ownerReferences"][0]["name"] == name
-        )
-        return found
+        return await super().workload(name)
 
     async def conditions(self, name: str = "wrap") -> dict[str, tuple[str, str]]:
-        return conditions_of(await self.workload(name))
+        return await super().conditions(name)
 
 
 @pytest.fixture

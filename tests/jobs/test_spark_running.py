@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from jobs.job_manager_harness import JobManagerHarness, conditions_of, queue_objects, running_job_harness
+from jobs.kind_harness import JobKindHarness
 from jobs.replica_jobs import make_definition
 from jobs.scripted_spark_operator import APPLICATIONS, ScriptedSparkOperator
 from jobs.spark_applications import make_application, role
-from jobs.webhook_caller import WebhookCaller, pods_by_name
+from jobs.webhook_caller import pods_by_name
 from kit.builders.kueue import make_resource_group, make_workload_priority_class
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
@@ -31,36 +32,27 @@ SETTINGS = ManagerSettings(
     ),
     gates=FeatureGates(DEFAULT_GATES.on | {Gate.SparkApplicationIntegration}),
 )
-PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
-class SparkHarness:
+class SparkHarness(JobKindHarness):
     """A cluster for three pods, and a scripted operator."""
 
     def __init__(self, manager: JobManagerHarness) -> None:
-        self.manager = manager
-        self.webhooks = WebhookCaller(manager, FRAMEWORKS)
+        super().__init__(manager, FRAMEWORKS)
         self.operator = ScriptedSparkOperator(manager)
 
     async def submit(self, name: str = "pi", priority: str = "", **spec: Json) -> None:
         obj = make_application(name, nodeSelector={"z": "1"}, **spec)
-        del obj["metadata"]["uid"]
-        if priority:
-            obj["metadata"]["labels"][PRIORITY] = priority
-        await self.webhooks.send(obj)
-        await self.manager.settle()
+        await self.send(obj, priority)
 
     async def application(self, name: str = "pi") -> Json:
         return await self.manager.server.get(f"{APPLICATIONS}/{name}")
 
     async def workload(self, name: str = "pi") -> Json:
-        (found,) = (
-            each for each in await self.manager.workloads() if each["metadata"]["ownerReferences"][0]["name"] == name
-        )
-        return found
+        return await super().workload(name)
 
     async def conditions(self, name: str = "pi") -> dict[str, tuple[str, str]]:
-        return conditions_of(await self.workload(name))
+        return await super().conditions(name)
 
 
 @pytest.fixture
