@@ -102,7 +102,7 @@ async def test_a_failed_launcher_fails_the_job() -> None:
 
 async def test_ssh_is_not_set_up() -> None:
     async with running_operator_harness("mpi") as harness:
-        await harness.create(make_mpijob(1, sshAuthMountPath="/root/.ssh"))
+        await harness.create(make_mpijob(1, sshAuthMountPath="/home/mpiuser/.ssh"))
         await harness.settle()
         assert (await harness.warnings())["UnsupportedField"] == (
             "the stand-in for the MPI Operator ignores spec.sshAuthMountPath"
